@@ -1,0 +1,105 @@
+//! Host arithmetic through `blst`, the one place of this crate with `unsafe` in it.
+//!
+//! blst's own functions are total on canonical operands: no error, no allocation, constant time but
+//! for the inversions. Feature `portable` of that crate picks the ADX code at run time, so a binary
+//! built on one machine runs on another.
+#![allow(unsafe_code)]
+
+use crate::curve::{G1Affine, G2Affine};
+use crate::fp::Fp;
+use crate::fp2::Fp2;
+use blst::{blst_fp, blst_fp2, blst_p1_affine, blst_p2_affine};
+
+// The casts below rely on these: blst's types are `repr(C)` arrays of 64-bit limbs in Montgomery
+// form with the same radix, in the same order.
+const _: () = {
+    assert!(size_of::<Fp>() == size_of::<blst_fp>() && align_of::<Fp>() >= align_of::<blst_fp>());
+    assert!(size_of::<Fp2>() == size_of::<blst_fp2>());
+    assert!(size_of::<G1Affine>() == size_of::<blst_p1_affine>());
+    assert!(size_of::<G2Affine>() == size_of::<blst_p2_affine>());
+};
+
+#[inline]
+fn fp(x: &Fp) -> *const blst_fp {
+    std::ptr::from_ref(x).cast()
+}
+
+#[inline]
+fn fp2(x: &Fp2) -> *const blst_fp2 {
+    std::ptr::from_ref(x).cast()
+}
+
+macro_rules! binary {
+    ($name:ident, $t:ident, $ptr:ident, $raw:ident) => {
+        #[inline]
+        pub(crate) fn $name(a: &$t, b: &$t) -> $t {
+            let mut out = $t::default();
+            // SAFETY: both inputs and the output are valid, of blst's layout (asserted above), and
+            // the output does not alias an input; canonical operands give a canonical result.
+            unsafe { blst::$raw((&raw mut out).cast(), $ptr(a), $ptr(b)) };
+            out
+        }
+    };
+}
+
+macro_rules! unary {
+    ($name:ident, $t:ident, $ptr:ident, $raw:ident $(, $extra:expr)?) => {
+        #[inline]
+        pub(crate) fn $name(a: &$t) -> $t {
+            let mut out = $t::default();
+            // SAFETY: as for the binary operations.
+            unsafe { blst::$raw((&raw mut out).cast(), $ptr(a) $(, $extra)?) };
+            out
+        }
+    };
+}
+
+binary!(fp_add, Fp, fp, blst_fp_add);
+binary!(fp_sub, Fp, fp, blst_fp_sub);
+binary!(fp_mul, Fp, fp, blst_fp_mul);
+unary!(fp_sqr, Fp, fp, blst_fp_sqr);
+unary!(fp_neg, Fp, fp, blst_fp_cneg, true);
+unary!(fp_inverse, Fp, fp, blst_fp_inverse);
+
+binary!(fp2_add, Fp2, fp2, blst_fp2_add);
+binary!(fp2_sub, Fp2, fp2, blst_fp2_sub);
+binary!(fp2_mul, Fp2, fp2, blst_fp2_mul);
+unary!(fp2_sqr, Fp2, fp2, blst_fp2_sqr);
+unary!(fp2_neg, Fp2, fp2, blst_fp2_cneg, true);
+unary!(fp2_inverse, Fp2, fp2, blst_fp2_inverse);
+
+/// Whether a point of the curve lies in the subgroup of order r. Infinity does.
+pub(crate) fn g1_in_subgroup(point: &G1Affine) -> bool {
+    // SAFETY: valid pointer of blst's layout; blst too writes infinity as (0, 0).
+    unsafe { blst::blst_p1_affine_in_g1(std::ptr::from_ref(point).cast()) }
+}
+
+/// Whether a point of the twist lies in the subgroup of order r. Infinity does.
+pub(crate) fn g2_in_subgroup(point: &G2Affine) -> bool {
+    // SAFETY: as for G1.
+    unsafe { blst::blst_p2_affine_in_g2(std::ptr::from_ref(point).cast()) }
+}
+
+/// Decompresses 48 bytes in the Zcash encoding; the flags have been checked by the caller.
+pub(crate) fn g1_uncompress(bytes: &[u8; 48]) -> Result<G1Affine, blst::BLST_ERROR> {
+    let mut out = G1Affine::default();
+    // SAFETY: blst reads 48 bytes and writes one affine point of its layout.
+    let status = unsafe { blst::blst_p1_uncompress((&raw mut out).cast(), bytes.as_ptr()) };
+    if status == blst::BLST_ERROR::BLST_SUCCESS {
+        Ok(out)
+    } else {
+        Err(status)
+    }
+}
+
+/// Decompresses 96 bytes in the Zcash encoding; the flags have been checked by the caller.
+pub(crate) fn g2_uncompress(bytes: &[u8; 96]) -> Result<G2Affine, blst::BLST_ERROR> {
+    let mut out = G2Affine::default();
+    // SAFETY: blst reads 96 bytes and writes one affine point of its layout.
+    let status = unsafe { blst::blst_p2_uncompress((&raw mut out).cast(), bytes.as_ptr()) };
+    if status == blst::BLST_ERROR::BLST_SUCCESS {
+        Ok(out)
+    } else {
+        Err(status)
+    }
+}
