@@ -1,0 +1,27 @@
+//! Multi-scalar multiplication in G1 and G2 of BLS12-381: bases in, scalars in, point out.
+//!
+//! The method is Pippenger's with signed digits. Buckets are summed by **batch-affine pair trees**:
+//! a window's terms are sorted by bucket, neighbours of one bucket are added pairwise, and all the
+//! additions of a round share one inversion, so that an addition costs five multiplications and a
+//! squaring where XYZZ coordinates take ten. A bucket that holds most of the terms is a tree like any
+//! other: no scalar distribution is slow. Scalars 0, 1 and -1 take no window at all.
+//!
+//! ```
+//! use cuzk_field::{G1Affine, G1Xyzz, Scalar};
+//! let bases = vec![G1Affine::generator(); 3];
+//! let scalars = [2u64, 3, 5].map(Scalar::from);
+//! let sum = cuzk_msm::msm(bases.as_slice(), &scalars)?;
+//! assert_eq!(sum, G1Xyzz::from(bases[0]).mul_scalar(&Scalar::from(10)));
+//! # Ok::<(), cuzk_msm::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod bases;
+mod digits;
+mod pair_tree;
+mod pippenger;
+mod terms;
+
+pub use bases::{ArkG1Bases, ArkG2Bases, Bases};
+pub use pippenger::{Error, Selection, msm, msm_selected};
+pub use terms::ScalarClass;

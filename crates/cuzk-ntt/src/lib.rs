@@ -1,0 +1,27 @@
+//! Number-theoretic transforms over the scalar field of BLS12-381, for both root families, and the
+//! quotient polynomial of Groth16.
+//!
+//! Transforms need no permutation pass: the inverse goes from natural to bit-reversed order, the
+//! forward one from bit-reversed to natural, which is the order in which a prover chains them.
+//!
+//! ```
+//! use cuzk_field::{Field, Fr, RootGenerator};
+//! use cuzk_ntt::{Direction, Domain};
+//! let domain = Domain::new(8, RootGenerator::Seven)?;
+//! let values: Vec<Fr> = (0..8u64).map(Fr::from).collect();
+//! let mut data = values.clone();
+//! domain.natural_to_bit_reversed(&mut data, Direction::Inverse);
+//! domain.bit_reversed_to_natural(&mut data, Direction::Forward);
+//! let n = Fr::from(8u64);
+//! assert!(data.iter().zip(&values).all(|(got, value)| *got == *value * n));
+//! # Ok::<(), cuzk_ntt::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod domain;
+mod quotient;
+mod transform;
+
+pub use domain::{Domain, Error};
+pub use quotient::{quotient_coefficients, quotient_odd_values};
+pub use transform::{Direction, bit_reverse_permute};
