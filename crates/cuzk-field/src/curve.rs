@@ -3,7 +3,7 @@
 use ark_ec::AffineRepr as _;
 
 use crate::constants::FP_MODULUS;
-use crate::field::Field;
+use crate::field::{Field, batch_invert};
 use crate::fp::Fp;
 use crate::fp2::Fp2;
 use crate::fr::Scalar;
@@ -272,18 +272,29 @@ impl<F: CurveField> Xyzz<F> {
         sum
     }
 
+    /// The affine points: one inversion for all of them.
+    pub fn normalize_all(points: &[Self]) -> Vec<Affine<F>> {
+        let mut inverses: Vec<F> = points.iter().map(|point| point.zzz).collect();
+        batch_invert(&mut inverses, &mut Vec::new());
+        points
+            .iter()
+            .zip(&inverses)
+            .map(|(point, zzz_inv)| point.scaled(*zzz_inv))
+            .collect()
+    }
+
     /// The affine point: one inversion.
     pub fn to_affine(&self) -> Affine<F> {
+        self.scaled(self.zzz.inverse().unwrap_or(F::ZERO))
+    }
+
+    /// The affine point, given 1/ZZZ, or zero for infinity.
+    fn scaled(&self, zzz_inv: F) -> Affine<F> {
         // 1/ZZ = (ZZ/ZZZ)^2, since ZZ^3 = ZZZ^2.
-        match self.zzz.inverse() {
-            None => Affine::INFINITY,
-            Some(zzz_inv) => {
-                let zz_inv = (zzz_inv * self.zz).square();
-                Affine {
-                    x: self.x * zz_inv,
-                    y: self.y * zzz_inv,
-                }
-            }
+        let zz_inv = (zzz_inv * self.zz).square();
+        Affine {
+            x: self.x * zz_inv,
+            y: self.y * zzz_inv,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use ark_ff::{BigInt, Field as _, PrimeField};
 use zeroize::Zeroize;
 
-use crate::constants::{FR_MODULUS, FR_R};
+use crate::constants::{FR_MODULUS, FR_R, FR_R2};
 use crate::field::{
     Field, field_operators, limbs_from_le_bytes, limbs_less_than, limbs_to_le_bytes,
 };
@@ -58,6 +58,14 @@ impl Scalar {
     #[inline]
     pub const fn limbs(&self) -> &[u64; 4] {
         &self.0
+    }
+
+    /// The field element scalar / R: the same limbs, read as Montgomery form. A sum of products of
+    /// elements with such values is R times too small, which one multiplication by [`Fr::R`] mends;
+    /// converting every scalar would take one each.
+    #[inline]
+    pub const fn over_r(&self) -> Fr {
+        Fr(self.0)
     }
 
     /// Whether this is zero.
@@ -128,12 +136,8 @@ impl Fr {
         Self::from_ark(self.to_ark().pow([exponent]))
     }
 
-    /// The Montgomery product of this element with a **canonical** scalar, which is the canonical
-    /// form of the product: one multiplication where converting first would take two.
-    #[inline]
-    pub fn mul_scalar_to_canonical(&self, scalar: &Scalar) -> Scalar {
-        Scalar((*self * Self(scalar.0)).0)
-    }
+    /// The element R = 2^256 mod r, see [`Scalar::over_r`].
+    pub const R: Self = Self(FR_R2);
 
     /// The `ark` element with the same limbs.
     #[inline]
@@ -157,8 +161,7 @@ impl From<u64> for Fr {
 impl From<Scalar> for Fr {
     #[inline]
     fn from(value: Scalar) -> Self {
-        // A scalar is below r, so this is the multiplication by R^2 and nothing else.
-        Self(value.0) * Self(crate::constants::FR_R2)
+        value.over_r() * Self::R
     }
 }
 

@@ -103,3 +103,31 @@ pub(crate) fn g2_uncompress(bytes: &[u8; 96]) -> Result<G2Affine, blst::BLST_ERR
         Err(status)
     }
 }
+
+/// Whether the product of e(p, q) over all pairs is one. Pairs with a point at infinity contribute one.
+///
+/// All points must be on their curves and in their subgroups.
+pub fn pairing_product_is_one(pairs: &[(G1Affine, G2Affine)]) -> bool {
+    let (mut ps, mut qs) = (Vec::new(), Vec::new());
+    for (p, q) in pairs {
+        if !p.is_infinity() && !q.is_infinity() {
+            let fp = |x: &Fp| blst_fp { l: x.0 };
+            let fp2 = |x: &Fp2| blst_fp2 {
+                fp: [fp(&x.c0), fp(&x.c1)],
+            };
+            ps.push(blst_p1_affine {
+                x: fp(&p.x),
+                y: fp(&p.y),
+            });
+            qs.push(blst_p2_affine {
+                x: fp2(&q.x),
+                y: fp2(&q.y),
+            });
+        }
+    }
+    if ps.is_empty() {
+        return true;
+    }
+    let product = blst::blst_fp12::miller_loop_n(&qs, &ps).final_exp();
+    product == blst::blst_fp12::default()
+}

@@ -52,4 +52,5 @@ pub use field::{Field, batch_invert};
 pub use fp::Fp;
 pub use fp2::Fp2;
 pub use fr::{Fr, Scalar};
+pub use host::pairing_product_is_one;
 pub use roots::RootGenerator;

@@ -2,7 +2,7 @@
 
 use ark_ec::{AffineRepr as _, CurveGroup as _, PrimeGroup as _, VariableBaseMSM as _};
 use cuzk_field::{Affine, CurveField, Field as _, Fr, G1Affine, G2Affine, Scalar, Xyzz};
-use cuzk_msm::{ArkG1Bases, Bases, Error, Selection, msm, msm_selected};
+use cuzk_msm::{ArkG1Bases, Bases, Error, FixedBase, Selection, msm, msm_selected};
 use proptest::prelude::*;
 
 /// Full-size scalars, distinct.
@@ -278,5 +278,24 @@ proptest! {
         let bases = g1_points(n, u64::from(seed));
         prop_assert_eq!(Bases::len(&bases), n);
         prop_assert!(linear(&bases, &scalars(n, 1), &scalars(n, u64::from(seed))));
+    }
+}
+
+#[test]
+fn fixed_base_multiples_are_scalar_multiples() {
+    let g = G1Affine::generator();
+    let mut scalars = scalars(300, 12);
+    scalars[0] = Scalar::ZERO;
+    scalars[1] = Scalar::ONE;
+    scalars[2] = Scalar::MINUS_ONE;
+    scalars[299] = Scalar::from(Fr::from(2).pow(254));
+    let got = FixedBase::new(&g).multiply_all(&scalars);
+    for (scalar, got) in scalars.iter().zip(&got) {
+        assert_eq!(*got, Xyzz::from(g).mul_scalar(scalar).to_affine());
+    }
+    let g2 = G2Affine::generator();
+    let got = FixedBase::new(&g2).multiply_all(&scalars[..20]);
+    for (scalar, got) in scalars.iter().zip(&got) {
+        assert_eq!(*got, Xyzz::from(g2).mul_scalar(scalar).to_affine());
     }
 }
