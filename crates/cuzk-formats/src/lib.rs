@@ -6,15 +6,26 @@
 //! curve. What is wrong comes back as an [`Error`] with its place, what is merely odd as a [`Note`].
 #![forbid(unsafe_code)]
 
+mod array;
+mod coefficients;
+mod container;
 #[allow(dead_code)] // until every reader has landed
 mod cursor;
+mod detect;
 pub mod error;
 pub mod model;
 pub mod options;
+mod output;
 #[allow(dead_code)] // until every reader has landed
 mod points;
+mod prime;
+pub mod r1cs;
 pub mod source;
+mod stream;
+pub mod wtns;
+pub mod zkey;
 
+pub use detect::guess_format;
 pub use error::{Error, ErrorClass, ErrorKind, Note, NoteKind, Place};
 pub use model::{
     AbMatrices, CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout, R1cs,

@@ -1,6 +1,6 @@
 //! The neutral model that every format is read into.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 
 use cuzk_field::{Field as _, Fr, G1Affine, G2Affine, RootGenerator, Scalar};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -121,10 +121,16 @@ impl ProvingKey {
 /// The distinct coefficients of a constraint system; matrices hold indices into it.
 ///
 /// Index 0 is always 1 and index 1 is always -1, so that evaluators can skip the multiplication.
-#[derive(Clone, PartialEq, Eq, Debug)]
+///
+/// Tables are equal when they hold the same values under the same indices.
+#[derive(Clone, Debug)]
 pub struct CoefficientTable {
     values: Vec<Fr>,
-    index: HashMap<Fr, u32>,
+    /// An open-addressed hash set of indices plus one, 0 for an empty slot: some 13 bytes a value,
+    /// where a map would hold every value twice. A power of two, at most three quarters full.
+    slots: Vec<u32>,
+    /// Keyed at random, so that no file can choose values that collide.
+    hasher: RandomState,
 }
 
 impl CoefficientTable {
@@ -135,32 +141,75 @@ impl CoefficientTable {
 
     /// The table that holds 1 and -1.
     pub fn new() -> Self {
-        let values = vec![Fr::ONE, -Fr::ONE];
-        let index = values
-            .iter()
-            .zip(0..)
-            .map(|(value, i)| (*value, i))
-            .collect();
-        Self { values, index }
+        let mut table = Self {
+            values: Vec::new(),
+            slots: vec![0; 16],
+            hasher: RandomState::new(),
+        };
+        table.intern(Fr::ONE);
+        table.intern(-Fr::ONE);
+        table
     }
 
     /// The index of `value`, entered if it is new.
     ///
     /// # Panics
-    /// When 2^32 distinct values are entered, 128 GiB of them.
+    /// When 2^32 - 1 distinct values are held, 128 GiB of them.
     pub fn intern(&mut self, value: Fr) -> u32 {
-        *self.index.entry(value).or_insert_with(|| {
-            let id = u32::try_from(self.values.len()).expect("fewer than 2^32 coefficients");
-            self.values.push(value);
-            id
-        })
+        let slot = match self.slot(&value) {
+            Ok(index) => return index,
+            Err(slot) => slot,
+        };
+        let index = self.values.len();
+        let mark = u32::try_from(index + 1).expect("fewer than 2^32 - 1 coefficients");
+        if self.values.capacity() == index {
+            // By half, not double: the values are most of the memory.
+            self.values.reserve_exact(index / 2 + 16);
+        }
+        self.values.push(value);
+        self.slots[slot] = mark;
+        if self.values.len() * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        mark - 1
     }
 
     /// The distinct values by index.
     pub fn values(&self) -> &[Fr] {
         &self.values
     }
+
+    /// The index of `value`, or the slot where it belongs.
+    fn slot(&self, value: &Fr) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let mut slot = self.hasher.hash_one(value) as usize & mask;
+        while self.slots[slot] != 0 {
+            let index = self.slots[slot] - 1;
+            if self.values[index as usize] == *value {
+                return Ok(index);
+            }
+            slot = (slot + 1) & mask;
+        }
+        Err(slot)
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![0; self.slots.len() * 2];
+        for (value, mark) in self.values.iter().zip(1..) {
+            if let Err(slot) = self.slot(value) {
+                self.slots[slot] = mark;
+            }
+        }
+    }
 }
+
+impl PartialEq for CoefficientTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for CoefficientTable {}
 
 impl Default for CoefficientTable {
     fn default() -> Self {
@@ -191,6 +240,32 @@ impl Matrix {
             columns: Vec::new(),
             coefficients: Vec::new(),
         }
+    }
+
+    /// A matrix without rows and with memory for `rows` of them.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    pub(crate) fn with_row_capacity(
+        rows: usize,
+    ) -> Result<Self, std::collections::TryReserveError> {
+        let mut matrix = Self::default();
+        matrix.row_offsets.try_reserve_exact(rows + 1)?;
+        matrix.row_offsets.push(0);
+        Ok(matrix)
+    }
+
+    /// Columns and coefficients of the row under construction.
+    pub(crate) fn open_row(&self) -> (&[u32], &[u32]) {
+        let start = self.row_offsets.last().map_or(0, |start| *start as usize);
+        (&self.columns[start..], &self.coefficients[start..])
+    }
+
+    /// Removes the entries of the row under construction.
+    pub(crate) fn clear_open_row(&mut self) {
+        let start = self.row_offsets.last().map_or(0, |start| *start as usize);
+        self.columns.truncate(start);
+        self.coefficients.truncate(start);
     }
 
     /// Appends an entry to the row under construction.

@@ -45,7 +45,6 @@ impl std::fmt::Debug for LoadOptions<'_> {
     }
 }
 
-#[allow(dead_code)] // until every reader has landed
 impl LoadOptions<'_> {
     /// Keeps a note, or makes it the error that it is under [`Self::strict`].
     pub(crate) fn note(&self, notes: &mut Vec<Note>, note: Note) -> Result<(), Error> {
@@ -64,7 +63,6 @@ pub(crate) struct Meter<'a> {
     total_bytes: u64,
 }
 
-#[allow(dead_code)] // until every reader has landed
 impl<'a> Meter<'a> {
     /// A meter for a read of `total_bytes`.
     pub(crate) fn new(options: &'a LoadOptions<'a>, total_bytes: u64) -> Self {

@@ -1,13 +1,9 @@
 //! Arrays of curve points, decoded by all cores.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use cuzk_field::encoding::{PointEncoding, PointError};
 use cuzk_field::{Affine, CurveField};
-use rayon::prelude::*;
 
-use crate::cursor::fits;
+use crate::array::ItemArray;
 use crate::error::{Error, ErrorKind, Place};
 use crate::options::Meter;
 use crate::source::ReadAt;
@@ -82,10 +78,6 @@ pub(crate) struct PointArray<'a> {
     pub(crate) label: &'static str,
 }
 
-/// Points per read: 400 KB of G1 points, so that reading and decoding overlap between threads and
-/// a thread's buffer stays in its cache.
-const BLOCK_POINTS: u64 = 4096;
-
 impl PointArray<'_> {
     /// Reads, decodes and checks every point. Memory is the result and one block per thread.
     ///
@@ -93,43 +85,18 @@ impl PointArray<'_> {
     /// [`ErrorKind::Truncated`] when the source cannot hold the array (nothing is allocated then),
     /// [`ErrorKind::BadPoint`] or [`ErrorKind::NotCanonical`] for the first point at fault.
     pub(crate) fn read<P: Point>(&self, meter: &Meter<'_>) -> Result<Vec<P>, Error> {
-        let point_bytes = self.form.bytes::<P>();
-        let left = self.source.len().saturating_sub(self.offset);
-        if !fits(self.count, point_bytes as u64, left) {
-            return Err(Error::new(
-                ErrorKind::Truncated,
-                format!("{} points of {point_bytes} bytes", self.count),
-                format!("{left} bytes up to the end of the file"),
-            )
-            .at(self.place.clone().offset(self.offset)));
+        ItemArray {
+            source: self.source,
+            offset: self.offset,
+            count: self.count,
+            item_bytes: self.form.bytes::<P>(),
+            nouns: "points",
+            place: &self.place,
+            label: self.label,
         }
-        let count = usize::try_from(self.count).map_err(|_| Error::out_of_memory(u64::MAX))?;
-        let mut points = Vec::<P>::new();
-        points
-            .try_reserve_exact(count)
-            .map_err(|_| Error::out_of_memory(self.count.saturating_mul(size_of::<P>() as u64)))?;
-        let failure = FirstFailure::default();
-        (0..count)
-            .into_par_iter()
-            .with_min_len(BLOCK_POINTS as usize / 4)
-            .map_init(Block::default, |block, index| {
-                let index = index as u64;
-                if failure.is_after(index) {
-                    return P::INFINITY;
-                }
-                let point = block
-                    .load(self, index, point_bytes, meter)
-                    .and_then(|bytes| self.decode(bytes, index, meter));
-                point.unwrap_or_else(|error| {
-                    failure.record(index, error);
-                    P::INFINITY
-                })
-            })
-            .collect_into_vec(&mut points);
-        match failure.into_error() {
-            Some(error) => Err(error),
-            None => Ok(points),
-        }
+        .read(P::INFINITY, meter, |bytes, index| {
+            self.decode(bytes, index, meter)
+        })
     }
 
     fn decode<P: Point>(&self, bytes: &[u8], index: u64, meter: &Meter<'_>) -> Result<P, Error> {
@@ -193,85 +160,12 @@ pub(crate) fn read_point<P: Point>(
     })
 }
 
-/// The block of encoded points that a thread holds.
-#[derive(Default)]
-struct Block {
-    number: Option<u64>,
-    bytes: Vec<u8>,
-}
-
-impl Block {
-    /// The bytes of point `index`; reads its block when another is held.
-    fn load(
-        &mut self,
-        array: &PointArray<'_>,
-        index: u64,
-        point_bytes: usize,
-        meter: &Meter<'_>,
-    ) -> Result<&[u8], Error> {
-        let number = index / BLOCK_POINTS;
-        let start = number * BLOCK_POINTS;
-        if self.number != Some(number) {
-            let len = BLOCK_POINTS.min(array.count - start) as usize * point_bytes;
-            self.bytes.resize(len, 0);
-            self.number = None;
-            let offset = array.offset + start * point_bytes as u64;
-            array.source.read_exact_at(offset, &mut self.bytes)?;
-            self.number = Some(number);
-            // Threads may share a block where their ranges meet; only its first point counts it.
-            let counted = if index == start { len as u64 } else { 0 };
-            meter.advance(array.label, counted)?;
-        }
-        let at = (index - start) as usize * point_bytes;
-        Ok(&self.bytes[at..at + point_bytes])
-    }
-}
-
-/// The failure with the smallest index of several threads' work.
-#[derive(Default)]
-struct FirstFailure {
-    /// 1 + the smallest index that failed; 0 for none.
-    bound: AtomicU64,
-    error: Mutex<Option<(u64, Error)>>,
-}
-
-impl FirstFailure {
-    fn is_after(&self, index: u64) -> bool {
-        let bound = self.bound.load(Ordering::Relaxed);
-        bound != 0 && index >= bound
-    }
-
-    fn record(&self, index: u64, error: Error) {
-        let mut held = self
-            .error
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Nothing is worth reading after a cancellation.
-        let index = if error.kind() == ErrorKind::Cancelled {
-            0
-        } else {
-            index
-        };
-        if held.as_ref().is_none_or(|(first, _)| index < *first) {
-            *held = Some((index, error));
-            self.bound.store(index + 1, Ordering::Relaxed);
-        }
-    }
-
-    fn into_error(self) -> Option<Error> {
-        self.error
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .map(|(_, error)| error)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::options::LoadOptions;
     use cuzk_field::{G1Affine, G1Xyzz, G2Affine};
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     fn points(count: usize) -> Vec<G1Affine> {
         let g = G1Affine::generator();
@@ -301,7 +195,8 @@ mod tests {
     fn all_forms_come_back_and_the_first_fault_is_named() {
         let options = LoadOptions::default();
         let want = points(9000);
-        let encoders: [(PointForm, fn(&G1Affine) -> Vec<u8>); 3] = [
+        type Encode = fn(&G1Affine) -> Vec<u8>;
+        let encoders: [(PointForm, Encode); 3] = [
             (PointForm::Iden3, PointEncoding::to_iden3),
             (
                 PointForm::ZcashUncompressed,

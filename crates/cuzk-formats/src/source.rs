@@ -30,6 +30,20 @@ pub trait ReadAt: Sync {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error>;
 }
 
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn len(&self) -> u64 {
+        (**self).len()
+    }
+
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
+        (**self).read_exact_at(offset, buf)
+    }
+}
+
 fn check_range(name: &str, len: u64, offset: u64, wanted: usize) -> Result<(), Error> {
     match offset.checked_add(wanted as u64) {
         Some(end) if end <= len => Ok(()),
@@ -281,7 +295,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("locked.zkey");
         std::fs::write(&path, b"zkey").unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
         match FileSource::open(&path) {
             Err(error) => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
             Ok(_) => assert!(File::open(&path).is_ok(), "only root reads it"),
