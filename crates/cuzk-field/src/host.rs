@@ -80,16 +80,21 @@ pub(crate) fn g2_in_subgroup(point: &G2Affine) -> bool {
     unsafe { blst::blst_p2_affine_in_g2(std::ptr::from_ref(point).cast()) }
 }
 
+/// blst writes the point and reports "not in group" where x = 0: on the curve, which is all that
+/// decoding asks.
+fn uncompressed<T>(point: T, status: blst::BLST_ERROR) -> Result<T, blst::BLST_ERROR> {
+    match status {
+        blst::BLST_ERROR::BLST_SUCCESS | blst::BLST_ERROR::BLST_POINT_NOT_IN_GROUP => Ok(point),
+        error => Err(error),
+    }
+}
+
 /// Decompresses 48 bytes in the Zcash encoding; the flags have been checked by the caller.
 pub(crate) fn g1_uncompress(bytes: &[u8; 48]) -> Result<G1Affine, blst::BLST_ERROR> {
     let mut out = G1Affine::default();
     // SAFETY: blst reads 48 bytes and writes one affine point of its layout.
     let status = unsafe { blst::blst_p1_uncompress((&raw mut out).cast(), bytes.as_ptr()) };
-    if status == blst::BLST_ERROR::BLST_SUCCESS {
-        Ok(out)
-    } else {
-        Err(status)
-    }
+    uncompressed(out, status)
 }
 
 /// Decompresses 96 bytes in the Zcash encoding; the flags have been checked by the caller.
@@ -97,11 +102,7 @@ pub(crate) fn g2_uncompress(bytes: &[u8; 96]) -> Result<G2Affine, blst::BLST_ERR
     let mut out = G2Affine::default();
     // SAFETY: blst reads 96 bytes and writes one affine point of its layout.
     let status = unsafe { blst::blst_p2_uncompress((&raw mut out).cast(), bytes.as_ptr()) };
-    if status == blst::BLST_ERROR::BLST_SUCCESS {
-        Ok(out)
-    } else {
-        Err(status)
-    }
+    uncompressed(out, status)
 }
 
 /// Whether the product of e(p, q) over all pairs is one. Pairs with a point at infinity contribute one.

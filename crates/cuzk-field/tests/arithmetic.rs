@@ -24,6 +24,10 @@ fn check_fr(a: Fr, b: Fr) {
     assert_eq!(fr_value(a - b), (&x + r() - &y) % r());
     assert_eq!(fr_value(a * b), &x * &y % r());
     assert_eq!(fr_value(-a), (r() - &x) % r());
+    // The same limbs read as Montgomery form are R times too small.
+    let scalar = Scalar::from(b);
+    assert_eq!(scalar.over_r() * Fr::R, b);
+    assert_eq!(a * scalar.over_r() * Fr::R, a * b);
 }
 
 fn check_fp(a: Fp, b: Fp) {

@@ -4,7 +4,9 @@ mod common;
 
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
 use common::{any_fp, any_fp2, any_point, any_scalar, hostile, limbs, multiple, r, rescaled};
-use cuzk_field::{Affine, CurveField, Field, Fp, Fp2, G1Affine, G2Affine, Scalar, Xyzz};
+use cuzk_field::{
+    Affine, CurveField, Field, Fp, Fp2, G1Affine, G2Affine, Scalar, Xyzz, pairing_product_is_one,
+};
 use proptest::prelude::*;
 
 /// Checks all ways to add `a` and `b` and to double them, in several coordinates, against arkworks.
@@ -138,6 +140,40 @@ fn conversions_keep_the_point() {
     assert!(G1Affine::INFINITY.is_on_curve() && G1Affine::INFINITY.is_in_subgroup());
     assert!(G2Affine::INFINITY.is_on_curve() && G2Affine::INFINITY.is_in_subgroup());
     assert_eq!(-G1Affine::INFINITY, G1Affine::INFINITY);
+}
+
+#[test]
+fn many_points_are_normalised_as_each_is() {
+    fn check<F: CurveField>(scale: F) {
+        let points: Vec<_> = [0, 1, 2, 0, 0, 77, 5, 0]
+            .iter()
+            .map(|k| rescaled(&multiple(&Scalar::from(*k)), scale))
+            .collect();
+        let each: Vec<_> = points.iter().map(Xyzz::to_affine).collect();
+        assert_eq!(Xyzz::normalize_all(&points), each);
+        assert_eq!(Xyzz::normalize_all(&points[..1]), [Affine::INFINITY]);
+        assert!(Xyzz::<F>::normalize_all(&[]).is_empty());
+    }
+    check(-Fp::from(3));
+    check(Fp2::new(Fp::from(3), Fp::from(4)));
+}
+
+/// e(aG, bH) e(-abG, H) = 1, and no other multiple will do.
+#[test]
+fn products_of_pairings() {
+    let g1 = |k: u64| multiple::<Fp>(&Scalar::from(k));
+    let g2 = |k: u64| multiple::<Fp2>(&Scalar::from(k));
+    assert!(pairing_product_is_one(&[]));
+    assert!(pairing_product_is_one(&[(g1(0), g2(5)), (g1(5), g2(0))]));
+    assert!(!pairing_product_is_one(&[(g1(1), g2(1))]));
+    assert!(pairing_product_is_one(&[(g1(6), g2(7)), (-g1(42), g2(1))]));
+    assert!(!pairing_product_is_one(&[(g1(6), g2(7)), (-g1(41), g2(1))]));
+    assert!(pairing_product_is_one(&[
+        (g1(2), g2(3)),
+        (g1(0), g2(9)),
+        (g1(4), g2(5)),
+        (-g1(13), g2(2)),
+    ]));
 }
 
 proptest! {
