@@ -1,0 +1,19 @@
+//! What the tests of several crates share; a dev-dependency only.
+//!
+//! - [`cases`]: the circuits of `testdata/` with their keys, witnesses and proofs. With
+//!   `CUZK_FIXTURES=DIR` in the environment, those of another folder of the same layout.
+//! - [`limbs`]: field elements as limbs, the hostile ones first.
+//!
+//! ```
+//! let case = cuzk_testkit::case("mul1");
+//! let zkey = case.zkey().expect("mul1 has a zkey");
+//! assert_eq!(&zkey[..4], b"zkey");
+//! ```
+#![forbid(unsafe_code)]
+
+mod case;
+pub mod limbs;
+mod unpack;
+
+pub use case::{Case, case, cases, testdata_dir};
+pub use unpack::unpack;

@@ -1,0 +1,39 @@
+//! `cargo xtask bench [NAME ..]`: the Criterion benches.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::repo;
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
+    let names = names()?;
+    let split = args
+        .iter()
+        .position(|arg| arg == "--")
+        .unwrap_or(args.len());
+    let (wanted, options) = args.split_at(split);
+    let mut command = repo::cargo();
+    command.args(["bench", "-p", "cuzk-benches"]);
+    for name in wanted {
+        if !names.contains(name) {
+            bail!("no bench {name}; there are: {}", names.join(", "));
+        }
+        command.args(["--bench", name]);
+    }
+    repo::run(command.args(options))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The benches, one file each.
+fn names() -> Result<Vec<String>> {
+    let mut names: Vec<String> = std::fs::read_dir(repo::root().join("benches/benches"))?
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let is_rust = path.extension()? == "rs";
+            is_rust.then(|| path.file_stem()?.to_str().map(str::to_owned))?
+        })
+        .collect();
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,139 @@
+//! Every case proved with the `cuzk` binary; the proof judged by `cuzk verify` and by snarkjs, and
+//! snarkjs's own proof judged by `cuzk verify`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::cases::{self, Case};
+use crate::node::Tools;
+use crate::{repo, vk};
+
+/// Runs over the cases below `dir`; prints a table; an error when any case failed.
+pub(crate) fn run(dir: &Path) -> Result<()> {
+    let cuzk = repo::cuzk()?;
+    let tools = Tools::install()?;
+    let scratch = repo::scratch("interop")?;
+    let cases = cases::list(dir)?;
+    let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
+    println!(
+        "{:width$}  key      prove s  cuzk  snarkjs  proof of the folder",
+        "case"
+    );
+    let mut failures = Vec::new();
+    let mut judged = 0;
+    for case in &cases {
+        let scratch = scratch.join(&case.name);
+        fs::create_dir_all(&scratch)?;
+        match row(case, &cuzk, &tools, &scratch) {
+            Ok(Some(row)) => {
+                judged += 1;
+                println!("{:width$}  {row}", case.name);
+            }
+            Ok(None) => println!("{:width$}  the folder has no key", case.name),
+            Err(error) => {
+                println!("{:width$}  FAILED", case.name);
+                failures.push(format!("{}: {error:#}", case.name));
+            }
+        }
+    }
+    println!("{judged} of {} cases proved and judged", cases.len());
+    if !failures.is_empty() {
+        bail!("{}", failures.join("\n"));
+    }
+    if judged == 0 {
+        bail!("no case has a key");
+    }
+    Ok(())
+}
+
+fn row(case: &Case, cuzk: &Path, tools: &Tools, scratch: &Path) -> Result<Option<String>> {
+    let file = |name: &str| case.file(name, scratch);
+    let (kind, flag, key) = match (file("circuit.zkey")?, file("circuit.params")?) {
+        (Some(zkey), _) => ("zkey", "--zkey", zkey),
+        (None, Some(params)) => ("params", "--params", params),
+        (None, None) => return Ok(None),
+    };
+    let needed = |name: &str| file(name)?.with_context(|| format!("the case has no {name}"));
+    let (proof, public) = (scratch.join("proof.json"), scratch.join("public.json"));
+    let mut prove = Command::new(cuzk);
+    prove.arg("prove").arg(flag).arg(&key);
+    prove.arg("--wtns").arg(needed("witness.wtns")?);
+    prove.arg("--r1cs").arg(needed("circuit.r1cs")?);
+    prove
+        .arg("--proof")
+        .arg(&proof)
+        .arg("--public")
+        .arg(&public);
+    let begun = Instant::now();
+    repo::output(&mut prove)?;
+    let seconds = begun.elapsed().as_secs_f64();
+
+    let theirs = needed("public.json")?;
+    if json(&public)? != json(&theirs)? {
+        bail!("the public values differ from those of the folder");
+    }
+    let vk = match file("verification_key.json")? {
+        Some(vk) => vk,
+        None => {
+            let path = scratch.join("verification_key.json");
+            fs::write(&path, vk::from_params(&key)?)?;
+            path
+        }
+    };
+    verify(cuzk, &vk, &public, &proof).context("cuzk rejects its own proof")?;
+    if !tools.verify(&vk, &public, &proof)? {
+        bail!("snarkjs rejects the proof");
+    }
+    // A judge that accepts everything would be no judge.
+    if let Some(wrong) = other_public(&public)? {
+        let path = scratch.join("other_public.json");
+        fs::write(&path, wrong)?;
+        if tools.verify(&vk, &path, &proof)? {
+            bail!("snarkjs accepts the proof for other public values");
+        }
+        if verify(cuzk, &vk, &path, &proof).is_ok() {
+            bail!("cuzk accepts the proof for other public values");
+        }
+    }
+    let foreign = match [file("proof.json")?, file("proof.bin")?] {
+        [None, None] => "none",
+        [Some(foreign), _] | [None, Some(foreign)] => {
+            verify(cuzk, &vk, &theirs, &foreign).context("cuzk rejects the folder's proof")?;
+            "ok"
+        }
+    };
+    Ok(Some(format!(
+        "{kind:6} {seconds:9.2}  ok    ok       {foreign}"
+    )))
+}
+
+fn verify(cuzk: &Path, vk: &Path, public: &Path, proof: &Path) -> Result<()> {
+    let mut command = Command::new(cuzk);
+    command.arg("verify").arg("--vk").arg(vk);
+    command
+        .arg("--public")
+        .arg(public)
+        .arg("--proof")
+        .arg(proof);
+    repo::output(&mut command).map(drop)
+}
+
+fn json(path: &Path) -> Result<Value> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
+}
+
+/// The public values with the last one replaced; `None` when there is none.
+fn other_public(path: &Path) -> Result<Option<String>> {
+    let mut values = json(path)?;
+    let Some(last) = values.as_array_mut().and_then(|values| values.last_mut()) else {
+        return Ok(None);
+    };
+    *last = Value::from(if *last == "77" { "78" } else { "77" });
+    Ok(Some(values.to_string()))
+}

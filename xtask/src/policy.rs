@@ -1,0 +1,157 @@
+//! What no committed file may hold: the host of a package registry, a path of somebody's machine.
+//!
+//! A lock file that names a host sends everybody to that host; a path of one machine is wrong on
+//! every other.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::repo;
+
+/// Hosts of package registries, in pieces, so that this file does not hold them.
+const REGISTRY_HOSTS: &[&[&str]] = &[
+    &["registry.", "npmjs.", "org"],
+    &["registry.", "yarnpkg.", "com"],
+    &["npm.", "pkg.github.", "com"],
+    &["py", "pi.", "org"],
+    &["files.", "python", "hosted.org"],
+    &["py", "pi.nvidia.", "com"],
+    &["index.", "crates.", "io"],
+    &["static.", "crates.", "io"],
+    &["deb.", "debian.", "org"],
+    &["proxy.", "golang.", "org"],
+];
+
+/// Folders that exist on one machine only.
+const MACHINE_PATHS: &[&[&str]] = &[
+    &["/wo", "rk/"],
+    &["/ro", "ot/"],
+    &["/ho", "me/"],
+    &["/Us", "ers/"],
+    &["/tmp/", "bash_", "jobs"],
+    &["../sh", "ared"],
+];
+
+/// The one source that a Cargo.lock may name.
+const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Checks every file that is committed or would be: tracked, or neither tracked nor ignored.
+pub(crate) fn check() -> Result<()> {
+    let list = repo::output(
+        std::process::Command::new("git")
+            .args([
+                "ls-files",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+                "-z",
+            ])
+            .current_dir(repo::root()),
+    )?;
+    let mut faults = Vec::new();
+    for name in list.split('\0').filter(|name| !name.is_empty()) {
+        let path = repo::root().join(name);
+        // A deleted file is still listed until the deletion is staged; links are not followed.
+        if !path.is_file() {
+            continue;
+        }
+        let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        if let Ok(text) = std::str::from_utf8(&bytes) {
+            faults.extend(faults_of(name, text));
+        }
+    }
+    if !faults.is_empty() {
+        bail!("{}", faults.join("\n"));
+    }
+    Ok(())
+}
+
+fn faults_of(name: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut fault = |line: usize, what: &str| faults.push(format!("{name}:{}: {what}", line + 1));
+    let file = Path::new(name).file_name().unwrap_or_default();
+    for (number, line) in text.lines().enumerate() {
+        let lower = line.to_ascii_lowercase();
+        if REGISTRY_HOSTS
+            .iter()
+            .any(|host| lower.contains(&host.concat()))
+        {
+            fault(number, "names the host of a package registry");
+        }
+        if MACHINE_PATHS
+            .iter()
+            .any(|path| begins_a_path(line, &path.concat()))
+        {
+            fault(number, "names a path of one machine");
+        }
+        let trimmed = line.trim_start();
+        if file == "package-lock.json" && trimmed.starts_with("\"resolved\"") {
+            fault(
+                number,
+                "a lock file with download addresses (npm: omit-lockfile-registry-resolved)",
+            );
+        }
+        if file == "Cargo.lock"
+            && trimmed
+                .strip_prefix("source = ")
+                .is_some_and(|source| source.trim_matches('"') != CRATES_IO)
+        {
+            fault(number, "a crate from elsewhere than crates.io");
+        }
+    }
+    faults
+}
+
+/// Whether `needle` stands in `line` where a path can begin: not inside a longer one, as in
+/// `fixtures/root/` or a web address.
+fn begins_a_path(line: &str, needle: &str) -> bool {
+    line.match_indices(needle).any(|(at, _)| {
+        !line[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|before| before.is_alphanumeric() || "._-/}~*".contains(before))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_repository_is_clean() {
+        check().unwrap();
+    }
+
+    #[test]
+    fn every_host_and_path_is_found() {
+        for host in REGISTRY_HOSTS {
+            let line = format!("\"https://{}/x/-/x-1.tgz\"", host.concat());
+            assert_eq!(faults_of("any.txt", &line).len(), 1, "{line}");
+        }
+        for path in MACHINE_PATHS {
+            let line = format!("see `{}/x`", path.concat());
+            assert_eq!(faults_of("any.txt", &line).len(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn longer_paths_and_plain_words_pass() {
+        let lines = "fixtures/root/x\nhttps://example.net/home/x\nwork/main\ncrates.io";
+        assert_eq!(faults_of("any.txt", lines), Vec::<String>::new());
+    }
+
+    #[test]
+    fn lock_files_name_no_other_source() {
+        let fine = format!("source = \"{CRATES_IO}\"");
+        assert_eq!(faults_of("Cargo.lock", &fine).len(), 0);
+        assert_eq!(
+            faults_of("Cargo.lock", "source = \"git+https://x\"").len(),
+            1
+        );
+        assert_eq!(
+            faults_of("a/package-lock.json", "  \"resolved\": \"x\"").len(),
+            1
+        );
+    }
+}

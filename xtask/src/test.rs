@@ -1,0 +1,144 @@
+//! `cargo xtask test`: what CI runs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::steps::Steps;
+use crate::{edges, interop, policy, repo};
+
+/// How long the fuzz targets run in all.
+const FUZZ_SECONDS: &str = "20";
+
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
+    let options = Options::parse(args)?;
+    let mut steps = Steps::new();
+    checks(&mut steps);
+    cargo(
+        &mut steps,
+        "clippy",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    );
+    if !options.quick {
+        steps.step("docs", || {
+            repo::run(
+                repo::cargo()
+                    .args(["doc", "--quiet", "--workspace", "--no-deps"])
+                    .env("RUSTDOCFLAGS", "-D warnings"),
+            )
+        });
+    }
+    let fixtures = options.fixtures.as_ref();
+    steps.step("tests", || {
+        let mut command = repo::cargo();
+        command.args([
+            "test",
+            "--workspace",
+            "--quiet",
+            "--lib",
+            "--bins",
+            "--tests",
+        ]);
+        if let Some(dir) = fixtures {
+            command.env("CUZK_FIXTURES", dir);
+        }
+        repo::run(&mut command)
+    });
+    cargo(
+        &mut steps,
+        "doc tests",
+        &["test", "--workspace", "--quiet", "--doc"],
+    );
+    if !options.quick {
+        let testdata = repo::root().join("testdata");
+        let dir = fixtures.unwrap_or(&testdata);
+        if repo::has_package("cuzk-cli") {
+            steps.step("proofs, judged by cuzk and by snarkjs", || {
+                interop::run(dir)
+            });
+        }
+        if repo::has_package("cuzk-fuzz") {
+            cargo(
+                &mut steps,
+                "fuzz targets",
+                &[
+                    "run",
+                    "--quiet",
+                    "--release",
+                    "-p",
+                    "cuzk-fuzz",
+                    "--",
+                    "--seconds",
+                    FUZZ_SECONDS,
+                ],
+            );
+        }
+        cargo(
+            &mut steps,
+            "bench bodies, once",
+            &["bench", "--quiet", "-p", "cuzk-benches", "--", "--test"],
+        );
+    }
+    Ok(steps.finish())
+}
+
+/// The checks that need no build.
+pub(crate) fn check(args: &[String]) -> Result<ExitCode> {
+    if let Some(arg) = args.first() {
+        bail!("check takes no argument, found {arg}");
+    }
+    let mut steps = Steps::new();
+    checks(&mut steps);
+    Ok(steps.finish())
+}
+
+fn checks(steps: &mut Steps) {
+    cargo(steps, "format", &["fmt", "--all", "--check"]);
+    steps.step("crate edges", edges::check);
+    steps.step("policy: no registry host, no machine path", policy::check);
+}
+
+fn cargo(steps: &mut Steps, name: &str, args: &[&str]) {
+    steps.step(name, || repo::run(repo::cargo().args(args)));
+}
+
+struct Options {
+    quick: bool,
+    fixtures: Option<PathBuf>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self {
+            quick: false,
+            fixtures: None,
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--quick" => options.quick = true,
+                "--fixtures" => {
+                    let Some(dir) = args.next() else {
+                        bail!("--fixtures needs a folder");
+                    };
+                    // Tests run in their crates' folders, so the path must not be relative.
+                    let dir = std::path::absolute(dir)?;
+                    if !dir.is_dir() {
+                        bail!("--fixtures: {} is not a folder", dir.display());
+                    }
+                    options.fixtures = Some(dir);
+                }
+                _ => bail!("unknown option {arg}; see cargo xtask help"),
+            }
+        }
+        Ok(options)
+    }
+}
