@@ -10,6 +10,7 @@
 
 mod bench;
 mod cases;
+mod container;
 mod doctor;
 mod edges;
 mod interop;
@@ -35,7 +36,7 @@ Usage: cargo xtask COMMAND
   bench [NAME ..] [-- OPTION ..]
                         the Criterion benches, all or those named
   doctor                what this machine has of what cuzk can use
-  check                 crate edges and policy checks alone, in a second
+  check                 format, crate edges and policy alone: needs no build
   testdata [NAME ..]    make the cases of testdata/ again with circom and snarkjs
   node [ARG ..]         run a tool of testdata/tools, e.g. `cargo xtask node snarkjs --help`
 ";

@@ -75,7 +75,7 @@ pub(crate) fn shown(command: &Command) -> String {
 
 /// `cargo metadata`, this workspace's packages only.
 pub(crate) fn metadata() -> Result<serde_json::Value> {
-    let text = output(cargo().args(["metadata", "--no-deps", "--format-version=1", "--locked"]))?;
+    let text = output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
     Ok(serde_json::from_str(&text)?)
 }
 

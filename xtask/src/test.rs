@@ -101,6 +101,10 @@ pub(crate) fn check(args: &[String]) -> Result<ExitCode> {
 }
 
 fn checks(steps: &mut Steps) {
+    // First, since every later call of cargo would complete it.
+    steps.step("Cargo.lock is complete", || {
+        repo::output(repo::cargo().args(["metadata", "--locked", "--format-version=1"])).map(drop)
+    });
     cargo(steps, "format", &["fmt", "--all", "--check"]);
     steps.step("crate edges", edges::check);
     steps.step("policy: no registry host, no machine path", policy::check);

@@ -1,0 +1,5 @@
+pragma circom 2.1.0;
+include "../include/mixed.inc.circom";
+
+// Compiled with --O0; its siblings mixed_O* are the same source.
+component main = Mixed(16);
