@@ -1,0 +1,240 @@
+//! Allocation: the ledger first, then the driver, and before anyone hears "out of memory",
+//! everything that can be had has been waited for and trimmed.
+
+use std::marker::PhantomData;
+use std::mem::size_of;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::Pod;
+use crate::budget::{Claim, Reservation};
+use crate::buffer::DeviceBuf;
+use crate::device::Device;
+use crate::driver::{AllocKind, DevicePtr};
+use crate::error::{Error, OutOfMemory, Result};
+use crate::link::is_out_of_memory;
+use crate::permit::Side;
+use crate::reclaim::{Patience, Retired, TrimPolicy};
+use crate::stream::{Stream, StreamCore};
+
+/// How often an allocation that waits for other processes asks again.
+const ASK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Whose bytes an allocation uses.
+pub(crate) enum Source<'a> {
+    /// The budget's, across compute sections.
+    Outside,
+    /// A promise made at admission.
+    Promise(Reservation),
+    /// A compute section's claim.
+    Claim(&'a Claim),
+}
+
+struct Request {
+    label: &'static str,
+    bytes: u64,
+    kind: AllocKind,
+}
+
+/// One block of device memory, untyped: the part of a buffer that owns.
+///
+/// Invariant: `ptr` is a live block of `bytes` bytes from allocator `kind`, owned by this value
+/// alone and counted by `reservation`; all uses of it so far are ordered before the present end of
+/// `stream`. A block of no bytes has no reservation and is never freed.
+#[derive(Debug)]
+pub(crate) struct RawBlock {
+    pub(crate) device: Device,
+    pub(crate) ptr: DevicePtr,
+    pub(crate) bytes: u64,
+    pub(crate) stream: Arc<StreamCore>,
+    pub(crate) label: &'static str,
+    pub(crate) secret: bool,
+    kind: AllocKind,
+    pub(crate) reservation: Option<Reservation>,
+}
+
+impl Drop for RawBlock {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            let retired = Retired {
+                ptr: self.ptr,
+                bytes: self.bytes,
+                kind: self.kind,
+                stream: Arc::clone(&self.stream),
+                reservation,
+                step: Retired::first_step(self.kind, self.secret),
+            };
+            self.device
+                .inner
+                .reclaimer
+                .retire(&self.device.inner.link, retired);
+        }
+    }
+}
+
+impl RawBlock {
+    /// Makes `stream` the one that all uses so far are ordered before, and the block is freed on.
+    pub(crate) fn move_to(&mut self, stream: &Arc<StreamCore>) -> Result<()> {
+        stream.follow(&self.stream)?;
+        self.stream = Arc::clone(stream);
+        Ok(())
+    }
+}
+
+/// `len` elements in bytes, when they fit the address space.
+pub(crate) fn bytes_of<T>(label: &'static str, len: usize) -> Result<usize> {
+    len.checked_mul(size_of::<T>())
+        .filter(|&bytes| bytes <= isize::MAX as usize)
+        .ok_or(Error::TooLarge {
+            label,
+            len,
+            size: size_of::<T>(),
+        })
+}
+
+impl Device {
+    pub(crate) fn alloc_from<T: Pod>(
+        &self,
+        source: Source<'_>,
+        label: &'static str,
+        len: usize,
+        kind: AllocKind,
+        stream: &Stream,
+    ) -> Result<DeviceBuf<T>> {
+        let link = &self.inner.link;
+        link.ready()?;
+        stream.same_device(link)?;
+        let bytes = bytes_of::<T>(label, len)? as u64;
+        let request = Request { label, bytes, kind };
+        let side = match source {
+            Source::Claim(_) => Side::Inside,
+            Source::Outside | Source::Promise(_) => Side::Outside,
+        };
+        let (ptr, reservation) = if bytes == 0 {
+            (DevicePtr::NULL, None)
+        } else {
+            let reservation = self.reserve_for(&request, source, side)?;
+            (self.obtain(&request, stream, side)?, Some(reservation))
+        };
+        let raw = RawBlock {
+            device: self.clone(),
+            ptr,
+            bytes,
+            stream: Arc::clone(&stream.core),
+            label,
+            secret: false,
+            kind,
+            reservation,
+        };
+        Ok(DeviceBuf {
+            raw,
+            len,
+            element: PhantomData,
+        })
+    }
+
+    /// Gets the ledger's leave. Pending frees are waited for before it is refused, as far as the
+    /// permit allows.
+    fn reserve_for(
+        &self,
+        request: &Request,
+        source: Source<'_>,
+        side: Side,
+    ) -> Result<Reservation> {
+        let &Request { label, bytes, .. } = request;
+        let budget = &self.inner.budget;
+        let ask = match source {
+            Source::Promise(mut promise) => {
+                promise.fulfil();
+                return Ok(promise);
+            }
+            Source::Outside => &(|| budget.reserve(label, bytes)) as &dyn Fn() -> _,
+            Source::Claim(claim) => &|| claim.draw(label, bytes),
+        };
+        if let Some(reservation) = ask() {
+            return Ok(reservation);
+        }
+        for (policy, patience) in [
+            (TrimPolicy::Completed, Patience::TakeWhatIsDone),
+            (TrimPolicy::Streams, Patience::Wait),
+        ] {
+            if self.inner.permit.at_most(policy, side) == policy {
+                self.reclaim(patience);
+                if let Some(reservation) = ask() {
+                    return Ok(reservation);
+                }
+            }
+        }
+        Err(self.out_of_memory(request))
+    }
+
+    /// Gets the driver to deliver. What it refuses at first is asked for again after ever more
+    /// thorough trimming; what other processes hold, for as long as the settings say.
+    fn obtain(&self, request: &Request, stream: &Stream, side: Side) -> Result<DevicePtr> {
+        if let Some(ptr) = self.try_obtain(request, stream)? {
+            return Ok(ptr);
+        }
+        for policy in [
+            TrimPolicy::Completed,
+            TrimPolicy::Streams,
+            TrimPolicy::Device,
+        ] {
+            let (applied, _) = self.release(policy, side)?;
+            if applied != policy {
+                break;
+            }
+            if let Some(ptr) = self.try_obtain(request, stream)? {
+                return Ok(ptr);
+            }
+        }
+        let deadline = Instant::now() + self.inner.settings.wait_for_memory;
+        while Instant::now() < deadline {
+            std::thread::sleep(ASK_AGAIN);
+            self.release(TrimPolicy::Completed, side)?;
+            if let Some(ptr) = self.try_obtain(request, stream)? {
+                return Ok(ptr);
+            }
+        }
+        Err(self.out_of_memory(request))
+    }
+
+    /// Counts bytes that other code takes from this device: a library's workspace, loaded kernels.
+    pub fn reserve(&self, label: &'static str, bytes: u64) -> Result<Reservation> {
+        self.inner.link.ready()?;
+        let request = Request {
+            label,
+            bytes,
+            kind: AllocKind::Synchronous,
+        };
+        self.reserve_for(&request, Source::Outside, Side::Outside)
+    }
+
+    fn try_obtain(&self, request: &Request, stream: &Stream) -> Result<Option<DevicePtr>> {
+        let driver = self.driver();
+        // SAFETY: `stream` is live and of this device's driver (checked by the caller).
+        match unsafe { driver.alloc(request.kind, request.bytes, stream.core.id) } {
+            Ok(ptr) => Ok(Some(ptr)),
+            Err(error) if is_out_of_memory(error) => Ok(None),
+            Err(error) => Err(self.inner.link.fail(error)),
+        }
+    }
+
+    fn out_of_memory(&self, request: &Request) -> Error {
+        self.out_of_memory_for(request.label, request.bytes)
+    }
+
+    pub(crate) fn out_of_memory_for(&self, label: &'static str, requested: u64) -> Error {
+        let info = self.driver().mem_info().unwrap_or_default();
+        let state = self.inner.budget.state();
+        Error::OutOfMemory(Box::new(OutOfMemory {
+            device: self.info().ordinal,
+            label,
+            requested,
+            free: info.free,
+            cached: info.cached(),
+            pending: state.pending,
+            limit: state.limit,
+            reserved_by: self.inner.budget.holders(),
+        }))
+    }
+}

@@ -1,0 +1,174 @@
+//! The driver's library: is it there, is it new enough, does it work, what does it see.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{result, sys};
+
+use super::named;
+use crate::driver::{Code, DriverError, DriverResult};
+use crate::error::Unavailable;
+use crate::info::{Capability, DeviceInfo, PciAddress, Uuid};
+
+/// The oldest driver that has every call this crate makes: CUDA 11.4, for `cuDeviceGetUuid_v2`.
+/// (Memory pools came with 11.2. `cuEventElapsedTime_v2`, which cudarc's wrapper wants, is newer and
+/// not used.)
+pub const MIN_DRIVER_VERSION: i32 = 11040;
+
+/// What the one attempt to initialise came to, and who made it.
+struct Init {
+    pid: u32,
+    version: i32,
+    outcome: Result<(), Unavailable>,
+}
+
+static INIT: OnceLock<Init> = OnceLock::new();
+
+/// Initialises the driver once per process; later calls repeat the first answer.
+///
+/// A machine without a GPU thus probes once. A child forked after the probe is told so.
+pub(super) fn init() -> Result<(), Unavailable> {
+    let init = INIT.get_or_init(|| {
+        let (version, outcome) = match load() {
+            Ok(version) => (version, Ok(())),
+            Err(error) => (0, Err(error)),
+        };
+        Init {
+            pid: std::process::id(),
+            version,
+            outcome,
+        }
+    });
+    let here = std::process::id();
+    if init.pid != here && init.outcome.is_ok() {
+        return Err(Unavailable::Forked {
+            opened_by: init.pid,
+            here,
+        });
+    }
+    init.outcome.clone()
+}
+
+fn load() -> Result<i32, Unavailable> {
+    // SAFETY: only looks for a library of the driver's names; loading the driver runs no code of ours.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Unavailable::NoLibrary);
+    }
+    let mut version: c_int = 0;
+    // SAFETY: the library is there, every version of it has this call, and the pointer is valid.
+    unsafe { sys::cuDriverGetVersion(&mut version) }
+        .result()
+        .map_err(named("cuDriverGetVersion"))
+        .map_err(unavailable)?;
+    if version < MIN_DRIVER_VERSION {
+        return Err(Unavailable::DriverTooOld {
+            found: version,
+            needed: MIN_DRIVER_VERSION,
+        });
+    }
+    result::init()
+        .map_err(named("cuInit"))
+        .map_err(unavailable)?;
+    Ok(version)
+}
+
+/// What an error met while opening means to the user.
+pub(super) fn unavailable(error: DriverError) -> Unavailable {
+    match error.code {
+        Code::NO_DEVICE | Code::INVALID_DEVICE => Unavailable::NoDevice {
+            visible_devices: std::env::var("CUDA_VISIBLE_DEVICES").ok(),
+        },
+        Code::STUB_LIBRARY => Unavailable::StubLibrary,
+        Code::SYSTEM_DRIVER_MISMATCH | Code::COMPAT_NOT_SUPPORTED_ON_DEVICE => {
+            Unavailable::Mismatch { error }
+        }
+        Code::SYSTEM_NOT_READY => Unavailable::NotReady { error },
+        Code::DEVICE_UNAVAILABLE | Code::NOT_PERMITTED | Code::DEVICE_NOT_LICENSED => {
+            Unavailable::Refused { error }
+        }
+        _ => Unavailable::Other { error },
+    }
+}
+
+/// Every device the driver shows. [`init`] has succeeded.
+pub(super) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
+    let count = result::device::get_count()
+        .map_err(named("cuDeviceGetCount"))
+        .map_err(unavailable)?;
+    if count == 0 {
+        return Err(unavailable(DriverError::new(
+            "cuDeviceGetCount",
+            Code::NO_DEVICE,
+        )));
+    }
+    (0..count)
+        .map(|ordinal| describe(ordinal).map_err(unavailable))
+        .collect()
+}
+
+fn describe(ordinal: c_int) -> DriverResult<DeviceInfo> {
+    let device = result::device::get(ordinal).map_err(named("cuDeviceGet"))?;
+    let attribute = |attribute| {
+        // SAFETY: `device` comes from `cuDeviceGet`.
+        unsafe { result::device::get_attribute(device, attribute) }
+            .map(|value| u32::try_from(value).unwrap_or(0))
+            .map_err(named("cuDeviceGetAttribute"))
+    };
+    // SAFETY: `device` comes from `cuDeviceGet`.
+    let total = unsafe { result::device::total_mem(device) }.map_err(named("cuDeviceTotalMem"))?;
+    Ok(DeviceInfo {
+        ordinal: ordinal as u32,
+        name: result::device::get_name(device).map_err(named("cuDeviceGetName"))?,
+        uuid: uuid(device)?,
+        pci: PciAddress {
+            domain: attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
+            bus: attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
+            device: attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
+        },
+        capability: Capability {
+            major: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            minor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        },
+        total_bytes: total as u64,
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        l2_bytes: u64::from(attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        shared_bytes_per_block: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )?,
+        copy_engines: attribute(Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT)?,
+        clock_khz: attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+        has_pools: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0,
+        driver_version: INIT.get().map_or(0, |init| init.version),
+    })
+}
+
+fn uuid(device: sys::CUdevice) -> DriverResult<Uuid> {
+    let mut uuid = MaybeUninit::<sys::CUuuid>::uninit();
+    // SAFETY: the pointer is valid for a UUID; a MIG slice answers with its own.
+    unsafe { sys::cuDeviceGetUuid_v2(uuid.as_mut_ptr(), device) }
+        .result()
+        .map_err(named("cuDeviceGetUuid"))?;
+    // SAFETY: the call succeeded, so the UUID is written.
+    let uuid = unsafe { uuid.assume_init() };
+    Ok(Uuid(uuid.bytes.map(|byte| byte as u8)))
+}
+
+/// `cuEventElapsedTime`, the form that every driver has.
+type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> u32;
+
+/// Looks the call up by hand: cudarc's bindings for CUDA 13 have only the `_v2` form, and panic
+/// where a driver lacks it.
+pub(super) fn elapsed_time() -> Option<ElapsedTime> {
+    static FOUND: OnceLock<Option<ElapsedTime>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        // SAFETY: the library is loaded, since a driver is open; the type is the one of `cuda.h`.
+        unsafe {
+            sys::culib()
+                .get::<ElapsedTime>(b"cuEventElapsedTime")
+                .ok()
+                .map(|found| *found)
+        }
+    })
+}

@@ -1,0 +1,182 @@
+//! A real device, through cudarc's `sys` and `result` layers, loaded at run time.
+//!
+//! The driver's library is asked for before the first call and its version before any call that
+//! an old one lacks: cudarc panics in both places, and this crate must not.
+
+mod calls;
+mod library;
+
+use std::ptr;
+use std::sync::Arc;
+
+use cudarc::driver::{result, sys};
+
+pub use library::MIN_DRIVER_VERSION;
+
+use crate::driver::{Code, DriverError, DriverResult, StreamId};
+use crate::error::Unavailable;
+use crate::info::DeviceInfo;
+
+/// Which pool stream-ordered allocations come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PoolChoice {
+    /// A pool of one's own: its cached bytes are certainly ours to trim.
+    #[default]
+    Own,
+    /// The device's default pool, shared with other code in the process that allocates from it.
+    Default,
+}
+
+/// Which pool, and how much it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSettings {
+    /// Own or default.
+    pub choice: PoolChoice,
+    /// Bytes the pool keeps over a synchronisation. 0 is CUDA's default and makes every large
+    /// allocation map memory anew (milliseconds); `u64::MAX`, ours, keeps all (microseconds), and
+    /// trimming is up to the ledger.
+    pub release_threshold: u64,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self {
+            choice: PoolChoice::Own,
+            release_threshold: u64::MAX,
+        }
+    }
+}
+
+/// A CUDA device: its primary context, retained, and a pool.
+///
+/// Every call binds the context to the calling thread first, so any thread may call. Code that
+/// launches kernels does the same with [`CudaDriver::bind`].
+#[derive(Debug)]
+pub struct CudaDriver {
+    info: DeviceInfo,
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    pool: sys::CUmemoryPool,
+    owns_pool: bool,
+    /// The process that retained the context; a forked child must not touch it.
+    pid: u32,
+}
+
+// SAFETY: context and pool handles may be used from any thread (CUDA driver API, "thread safety");
+// every call binds the context to its own thread first.
+unsafe impl Send for CudaDriver {}
+// SAFETY: as above; no call mutates the struct.
+unsafe impl Sync for CudaDriver {}
+
+/// All devices the driver shows; opens no context.
+pub(crate) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
+    library::init()?;
+    library::list()
+}
+
+impl CudaDriver {
+    /// Opens the device of that ordinal: retains its primary context and prepares the pool.
+    pub fn open(ordinal: u32, pool: PoolSettings) -> Result<Arc<Self>, Unavailable> {
+        library::init()?;
+        let info = library::list()?
+            .into_iter()
+            .find(|info| info.ordinal == ordinal)
+            .ok_or_else(|| Unavailable::NotFound {
+                wanted: ordinal.to_string(),
+                visible: vec![],
+            })?;
+        if !info.has_pools {
+            return Err(Unavailable::NoPools { device: ordinal });
+        }
+        let refused = |error: result::DriverError, call| library::unavailable(named(call)(error));
+        let device = result::device::get(ordinal as i32).map_err(|e| refused(e, "cuDeviceGet"))?;
+        // SAFETY: `device` comes from `cuDeviceGet`.
+        let context = unsafe { result::primary_ctx::retain(device) }
+            .map_err(|e| refused(e, "cuDevicePrimaryCtxRetain"))?;
+        let mut driver = Self {
+            info,
+            device,
+            context,
+            pool: ptr::null_mut(),
+            owns_pool: false,
+            pid: std::process::id(),
+        };
+        driver.prepare_pool(pool).map_err(library::unavailable)?;
+        Ok(Arc::new(driver))
+    }
+
+    fn prepare_pool(&mut self, settings: PoolSettings) -> DriverResult<()> {
+        self.bind()?;
+        match settings.choice {
+            PoolChoice::Default => {
+                // SAFETY: `device` comes from `cuDeviceGet`.
+                self.pool = unsafe { result::device::get_default_mem_pool(self.device) }
+                    .map_err(named("cuDeviceGetDefaultMemPool"))?;
+            }
+            PoolChoice::Own => {
+                let props = sys::CUmemPoolProps {
+                    allocType: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+                    handleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+                    location: sys::CUmemLocation {
+                        type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                        id: self.device,
+                    },
+                    win32SecurityAttributes: ptr::null_mut(),
+                    maxSize: 0,
+                    usage: 0,
+                    reserved: [0; 54],
+                };
+                // SAFETY: `props` is fully initialised and outlives the call.
+                self.pool = unsafe { result::mem_pool::create(&props) }
+                    .map_err(named("cuMemPoolCreate"))?;
+                self.owns_pool = true;
+            }
+        }
+        self.set_threshold(settings.release_threshold)
+    }
+
+    /// Binds the device's context to the calling thread, if it is not bound already.
+    pub fn bind(&self) -> DriverResult<()> {
+        let current = result::ctx::get_current().map_err(named("cuCtxGetCurrent"))?;
+        if current != Some(self.context) {
+            // SAFETY: the context is retained for as long as `self` lives.
+            unsafe { result::ctx::set_current(self.context) }.map_err(named("cuCtxSetCurrent"))?;
+        }
+        Ok(())
+    }
+
+    /// The stream as cudarc's raw layer takes it, for launching kernels into it.
+    pub fn raw_stream(&self, stream: StreamId) -> sys::CUstream {
+        ptr::with_exposed_provenance_mut(stream.0 as usize)
+    }
+
+    /// The retained primary context.
+    pub fn raw_context(&self) -> sys::CUcontext {
+        self.context
+    }
+
+    /// The pool that stream-ordered allocations come from.
+    pub fn raw_pool(&self) -> sys::CUmemoryPool {
+        self.pool
+    }
+}
+
+impl Drop for CudaDriver {
+    fn drop(&mut self) {
+        if std::process::id() != self.pid {
+            return;
+        }
+        // Nobody is left to tell: streams, events and blocks hold the driver alive, so all are gone.
+        if self.owns_pool && self.bind().is_ok() {
+            // SAFETY: the pool is ours and every block from it has been freed or abandoned.
+            let _ = unsafe { result::mem_pool::destroy(self.pool) };
+        }
+        // SAFETY: retained once in `open`.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// Names the call in an error of cudarc's.
+fn named(call: &'static str) -> impl Fn(result::DriverError) -> DriverError {
+    move |error| DriverError::new(call, Code(error.0 as u32))
+}

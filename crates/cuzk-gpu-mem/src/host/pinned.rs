@@ -1,0 +1,348 @@
+//! A recycling pool of page-locked buffers.
+//!
+//! Locking fresh pages is twenty times slower than copying them, so pages are mapped and locked
+//! once, on huge pages, and handed out again and again. A buffer that comes back while a transfer
+//! still uses it waits for its fence; one that held a secret is wiped first.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use parking_lot::Mutex;
+
+use super::{HostInner, HostMemory};
+use crate::Pod;
+use crate::alloc::bytes_of;
+use crate::error::{Error, Result};
+use crate::pages::{HUGE_PAGE, Pages};
+use crate::stream::Event;
+
+/// A mapping of the pool's, locked if the system allowed it.
+#[derive(Debug)]
+struct Chunk {
+    pages: Pages,
+    pinned: bool,
+}
+
+#[derive(Debug)]
+struct Returning {
+    chunk: Chunk,
+    fence: Event,
+    wipe_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    idle: Vec<Chunk>,
+    returning: Vec<Returning>,
+    mapped: u64,
+    in_use: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    limit: u64,
+    state: Mutex<PoolState>,
+}
+
+/// The pinned pool at one moment, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PinnedUse {
+    /// The budget.
+    pub limit: u64,
+    /// Mapped in all.
+    pub mapped: u64,
+    /// Handed out, or still used by a transfer.
+    pub in_use: u64,
+}
+
+/// Sizes are rounded so that chunks fit more than one request: powers of two up to a huge page,
+/// whole huge pages above.
+fn size_class(bytes: usize) -> usize {
+    if bytes <= HUGE_PAGE {
+        bytes.next_power_of_two().max(4096)
+    } else {
+        bytes.next_multiple_of(HUGE_PAGE)
+    }
+}
+
+/// Zeroes memory that is about to change hands.
+fn wipe(chunk: &Chunk, bytes: usize) {
+    let start = chunk.pages.start().as_ptr();
+    // SAFETY: the chunk is owned here, nobody else refers to it, and `bytes` lies within it.
+    unsafe { std::ptr::write_bytes(start, 0, bytes.min(chunk.pages.bytes())) };
+    // The pool hands the pages out again, so the zeroes are not dead; this keeps it certain.
+    std::hint::black_box(start);
+}
+
+impl Pool {
+    pub(super) fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl PoolState {
+    fn put_idle(&mut self, chunk: Chunk, wipe_bytes: usize) {
+        wipe(&chunk, wipe_bytes);
+        self.in_use -= chunk.pages.bytes() as u64;
+        self.idle.push(chunk);
+    }
+
+    /// Takes back what transfers have let go of. A fence that cannot be asked belongs to a lost
+    /// context, which copies no more.
+    fn settle(&mut self) {
+        let mut index = 0;
+        while index < self.returning.len() {
+            if self.returning[index].fence.is_reached().unwrap_or(true) {
+                let Returning {
+                    chunk, wipe_bytes, ..
+                } = self.returning.swap_remove(index);
+                self.put_idle(chunk, wipe_bytes);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// The smallest idle chunk that fits and wastes no more than half.
+    fn take_idle(&mut self, bytes: usize) -> Option<Chunk> {
+        let fits = |chunk: &Chunk| (bytes..=bytes.saturating_mul(2)).contains(&chunk.pages.bytes());
+        let best = (0..self.idle.len())
+            .filter(|&index| fits(&self.idle[index]))
+            .min_by_key(|&index| self.idle[index].pages.bytes())?;
+        let chunk = self.idle.swap_remove(best);
+        self.in_use += chunk.pages.bytes() as u64;
+        Some(chunk)
+    }
+}
+
+impl HostInner {
+    fn take(&self, label: &'static str, bytes: usize) -> Result<Chunk> {
+        let wanted = size_class(bytes);
+        let limit = self.pool.limit;
+        let mut state = self.pool.state.lock();
+        state.settle();
+        loop {
+            if let Some(chunk) = state.take_idle(wanted) {
+                return Ok(chunk);
+            }
+            if state.mapped + wanted as u64 <= limit {
+                break;
+            }
+            // Over budget: give up an idle chunk of the wrong size, else wait for a transfer.
+            if let Some(chunk) = state.idle.pop() {
+                state.mapped -= chunk.pages.bytes() as u64;
+                self.unmap(chunk);
+            } else if let Some(returning) = state.returning.first() {
+                let _ = returning.fence.wait();
+                state.settle();
+            } else {
+                let (requested, in_use) = (wanted as u64, state.in_use);
+                return Err(Error::PinnedBudget {
+                    label,
+                    requested,
+                    in_use,
+                    limit,
+                });
+            }
+        }
+        let refused = Error::HostMemory {
+            label,
+            requested: wanted as u64,
+        };
+        let pages = Pages::map(wanted).ok_or(refused)?;
+        state.mapped += pages.bytes() as u64;
+        state.in_use += pages.bytes() as u64;
+        drop(state);
+        Ok(self.lock_pages(pages))
+    }
+
+    /// Touches, then locks: locking touched huge pages is twenty times faster than untouched ones.
+    fn lock_pages(&self, pages: Pages) -> Chunk {
+        let (start, bytes) = (pages.start(), pages.bytes());
+        for offset in (0..bytes).step_by(4096) {
+            // SAFETY: within a mapping owned here; volatile, so the touch is not elided.
+            unsafe { start.add(offset).write_volatile(0) };
+        }
+        let address = start.as_ptr().expose_provenance();
+        let registered = if self.link.usable() {
+            // SAFETY: the mapping lives until `unmap` has released it.
+            unsafe { self.registry.hold(self, address, bytes) }
+        } else {
+            Ok(false)
+        };
+        let pinned = registered.unwrap_or_else(|error| {
+            self.degrade("a pinned buffer", bytes, error);
+            false
+        });
+        Chunk { pages, pinned }
+    }
+
+    fn unmap(&self, chunk: Chunk) {
+        if chunk.pinned {
+            let start = chunk.pages.start().as_ptr().addr();
+            self.registry.release(self, start, chunk.pages.bytes());
+        }
+    }
+
+    fn put_back(&self, chunk: Chunk, fence: Option<Event>, wipe_bytes: usize) {
+        let mut state = self.pool.state.lock();
+        match fence {
+            Some(fence) => state.returning.push(Returning {
+                chunk,
+                fence,
+                wipe_bytes,
+            }),
+            None => state.put_idle(chunk, wipe_bytes),
+        }
+    }
+}
+
+impl Drop for HostInner {
+    fn drop(&mut self) {
+        let state = std::mem::take(self.pool.state.get_mut());
+        for returning in state.returning {
+            let _ = returning.fence.wait();
+            wipe(&returning.chunk, returning.wipe_bytes);
+            self.unmap(returning.chunk);
+        }
+        for chunk in state.idle {
+            self.unmap(chunk);
+        }
+    }
+}
+
+impl HostMemory {
+    /// A pinned buffer of `len` elements. Its contents are those of an earlier user, or zero; the
+    /// earlier user's secrets are not among them.
+    ///
+    /// Where the system refuses to lock pages, the buffer is ordinary memory and says so.
+    pub fn pinned<T: Pod>(&self, label: &'static str, len: usize) -> Result<PinnedBuf<T>> {
+        const { assert!(align_of::<T>() <= 4096, "chunks are aligned to pages") };
+        let bytes = bytes_of::<T>(label, len)?;
+        let chunk = if bytes == 0 {
+            None
+        } else {
+            Some(self.inner.take(label, bytes)?)
+        };
+        Ok(PinnedBuf {
+            host: self.clone(),
+            chunk,
+            len,
+            capacity: len,
+            fence: None,
+            secret: false,
+            element: PhantomData,
+        })
+    }
+
+    /// A pinned buffer with a copy of `source`.
+    pub fn pinned_from<T: Pod>(&self, label: &'static str, source: &[T]) -> Result<PinnedBuf<T>> {
+        let mut buffer = self.pinned(label, source.len())?;
+        buffer.copy_from_slice(source);
+        Ok(buffer)
+    }
+
+    /// The pool's figures.
+    pub fn pinned_use(&self) -> PinnedUse {
+        let mut state = self.inner.pool.state.lock();
+        state.settle();
+        PinnedUse {
+            limit: self.inner.pool.limit,
+            mapped: state.mapped,
+            in_use: state.in_use,
+        }
+    }
+
+    /// Unmaps idle pinned buffers; returns their bytes.
+    pub fn trim_pinned(&self) -> u64 {
+        let mut state = self.inner.pool.state.lock();
+        state.settle();
+        let idle = std::mem::take(&mut state.idle);
+        let bytes = idle.iter().map(|chunk| chunk.pages.bytes() as u64).sum();
+        state.mapped -= bytes;
+        drop(state);
+        for chunk in idle {
+            self.inner.unmap(chunk);
+        }
+        bytes
+    }
+}
+
+/// A page-locked buffer of the pool; it goes back there when dropped.
+#[derive(Debug)]
+pub struct PinnedBuf<T: Pod> {
+    host: HostMemory,
+    /// `None` only for a buffer without bytes.
+    chunk: Option<Chunk>,
+    len: usize,
+    /// Elements asked for at first; `len` never exceeds it.
+    capacity: usize,
+    /// A transfer that was let go of before it was done.
+    fence: Option<Event>,
+    secret: bool,
+    element: PhantomData<T>,
+}
+
+impl<T: Pod> PinnedBuf<T> {
+    /// Whether its pages are locked. A buffer without bytes is as good as locked.
+    pub fn is_pinned(&self) -> bool {
+        self.chunk.as_ref().is_none_or(|chunk| chunk.pinned)
+    }
+
+    /// The buffer holds a secret: it is wiped before anyone else gets it.
+    pub fn mark_secret(&mut self) {
+        self.secret = true;
+    }
+
+    /// Keeps the first `len` elements; a longer `len` changes nothing.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// A transfer that nobody waits for may still use the buffer until `fence`.
+    pub(crate) fn retire_at(mut self, fence: Event) {
+        self.fence = Some(fence);
+    }
+
+    fn start(&self) -> NonNull<T> {
+        self.chunk
+            .as_ref()
+            .map_or(NonNull::dangling(), |chunk| chunk.pages.start().cast())
+    }
+}
+
+impl<T: Pod> Deref for PinnedBuf<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the chunk holds `capacity >= len` elements, page-aligned, initialised (mapped
+        // zeroed; any bytes are a valid `T: Pod`) and owned by this buffer.
+        unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.len) }
+    }
+}
+
+impl<T: Pod> DerefMut for PinnedBuf<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and `&mut self` is the only access.
+        unsafe { std::slice::from_raw_parts_mut(self.start().as_ptr(), self.len) }
+    }
+}
+
+impl<T: Pod> Drop for PinnedBuf<T> {
+    fn drop(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            let wipe_bytes = if self.secret {
+                self.capacity * size_of::<T>()
+            } else {
+                0
+            };
+            self.host
+                .inner
+                .put_back(chunk, self.fence.take(), wipe_bytes);
+        }
+    }
+}

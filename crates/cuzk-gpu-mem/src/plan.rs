@@ -1,0 +1,315 @@
+//! Staging: which buffers may be filled while another worker computes.
+//!
+//! [`StagingPlan::choose`] is a pure function. [`Device::admit`] applies it to the ledger and to
+//! the driver's figures under one lock, and promises what it decided.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::Pod;
+use crate::alloc::{Source, bytes_of};
+use crate::budget::{BudgetState, Claim, Reservation};
+use crate::buffer::Staged;
+use crate::device::Device;
+use crate::driver::{AllocKind, MemInfo};
+use crate::error::{Error, Result};
+use crate::reclaim::Patience;
+use crate::stream::Stream;
+use crate::units::{Bytes, MIB};
+
+/// How long [`Device::admit`] waits before it looks again for completed frees.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// What a piece of work needs, in bytes, by kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Device memory.
+    pub device: u64,
+    /// Page-locked host memory.
+    pub pinned: u64,
+    /// Ordinary host memory.
+    pub host: u64,
+}
+
+impl Footprint {
+    /// Both at once.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            device: self.device.saturating_add(other.device),
+            pinned: self.pinned.saturating_add(other.pinned),
+            host: self.host.saturating_add(other.host),
+        }
+    }
+
+    /// One after the other: the peak of the two.
+    #[must_use]
+    pub fn then(self, other: Self) -> Self {
+        Self {
+            device: self.device.max(other.device),
+            pinned: self.pinned.max(other.pinned),
+            host: self.host.max(other.host),
+        }
+    }
+
+    /// Whether it fits in `room`, kind by kind.
+    pub fn fits(self, room: Self) -> bool {
+        self.device <= room.device && self.pinned <= room.pinned && self.host <= room.host
+    }
+}
+
+impl fmt::Display for Footprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            device,
+            pinned,
+            host,
+        } = *self;
+        write!(
+            f,
+            "device {}, pinned {}, host {}",
+            Bytes(device),
+            Bytes(pinned),
+            Bytes(host)
+        )
+    }
+}
+
+/// One buffer that a job would like to have on the device before its compute section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StagingRequest {
+    /// Its name: `d_a`, `d_b`, `witness`.
+    pub label: &'static str,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// How much of what was asked for is staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// All of it.
+    All,
+    /// The first so many requests.
+    Prefix(usize),
+    /// None: the uploads run inside the compute section.
+    None,
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Prefix(count) => write!(f, "first {count}"),
+            Self::None => f.write_str("none"),
+        }
+    }
+}
+
+/// The decision, as data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagingPlan {
+    requests: Vec<StagingRequest>,
+    staged: usize,
+    usable: u64,
+}
+
+impl StagingPlan {
+    /// Stages the longest prefix of `requests` that fits `usable` bytes: requests are in order of
+    /// preference, and one that does not fit stops all behind it.
+    ///
+    /// ```
+    /// use cuzk_gpu_mem::{StagingPlan, StagingRequest, Tier};
+    ///
+    /// let rows = [StagingRequest { label: "d_a", bytes: 4 }, StagingRequest { label: "d_b", bytes: 4 }];
+    /// assert_eq!(StagingPlan::choose(&rows, 8).tier(), Tier::All);
+    /// assert_eq!(StagingPlan::choose(&rows, 7).tier(), Tier::Prefix(1));
+    /// assert_eq!(StagingPlan::choose(&rows, 3).tier(), Tier::None);
+    /// ```
+    pub fn choose(requests: &[StagingRequest], usable: u64) -> Self {
+        let mut left = usable;
+        let staged = requests
+            .iter()
+            .take_while(|request| match left.checked_sub(request.bytes) {
+                Some(rest) => {
+                    left = rest;
+                    true
+                }
+                None => false,
+            })
+            .count();
+        Self {
+            requests: requests.to_vec(),
+            staged,
+            usable,
+        }
+    }
+
+    /// The tier.
+    pub fn tier(&self) -> Tier {
+        match self.staged {
+            staged if staged == self.requests.len() => Tier::All,
+            0 => Tier::None,
+            staged => Tier::Prefix(staged),
+        }
+    }
+
+    /// What is staged.
+    pub fn staged(&self) -> &[StagingRequest] {
+        &self.requests[..self.staged]
+    }
+
+    /// What is uploaded inside the compute section.
+    pub fn unstaged(&self) -> &[StagingRequest] {
+        &self.requests[self.staged..]
+    }
+
+    /// The bytes staged.
+    pub fn staged_bytes(&self) -> u64 {
+        self.staged().iter().map(|request| request.bytes).sum()
+    }
+
+    /// The bytes it was chosen for.
+    pub fn usable(&self) -> u64 {
+        self.usable
+    }
+}
+
+/// Bytes that a new job could use, were it to compute next: the ledger's headroom or the device's,
+/// whichever is less. What the section now computing holds is counted as free, since it will be.
+///
+/// The device's headroom is `free + trimmable - reserve`; `trimmable` is what the pool holds and
+/// nobody uses. `promised` bytes are spoken for and not allocated yet.
+fn headroom(state: &BudgetState, info: &MemInfo, reserve: u64) -> u64 {
+    let by_ledger = state.limit.saturating_sub(state.outside);
+    let by_device = (info.obtainable() + state.drawn)
+        .saturating_sub(reserve)
+        .saturating_sub(state.promised);
+    by_ledger.min(by_device)
+}
+
+/// A job's place on a device: what it may stage, and its claim on the compute section.
+#[derive(Debug)]
+pub struct Admission {
+    device: Device,
+    plan: StagingPlan,
+    promises: Vec<Reservation>,
+    claim: Claim,
+}
+
+impl Admission {
+    /// What was decided.
+    pub fn plan(&self) -> &StagingPlan {
+        &self.plan
+    }
+
+    /// Allocates a request that the plan stages; `None` for one that it does not: upload that
+    /// inside the section.
+    pub fn stage<T: Pod>(
+        &mut self,
+        label: &'static str,
+        len: usize,
+        stream: &Stream,
+    ) -> Result<Option<Staged<T>>> {
+        let bytes = bytes_of::<T>(label, len)?;
+        let Some(index) = self
+            .promises
+            .iter()
+            .position(|promise| promise.label() == label)
+        else {
+            return Ok(None);
+        };
+        let promised = self.promises[index].bytes();
+        if promised != bytes as u64 {
+            return Err(Error::Length {
+                what: "bytes staged against bytes asked for at admission",
+                expected: promised as usize,
+                found: bytes,
+            });
+        }
+        let source = Source::Promise(self.promises.swap_remove(index));
+        let kind = AllocKind::StreamOrdered;
+        self.device
+            .alloc_from(source, label, len, kind, stream)
+            .map(Staged::new)
+            .map(Some)
+    }
+
+    pub(crate) fn into_claim(self) -> Claim {
+        self.claim
+    }
+}
+
+impl Device {
+    /// Bytes that a plan may use now: `free + trimmable - reserve`, within the ledger's limit, less
+    /// what is promised or claimed.
+    pub fn usable(&self) -> Result<u64> {
+        self.reclaim(Patience::TakeWhatIsDone);
+        let info = self.mem_info()?;
+        let state = self.inner.budget.state();
+        Ok(
+            headroom(&state, &info, self.inner.settings.reserve)
+                .saturating_sub(state.largest_claim),
+        )
+    }
+
+    /// Admits a job that would like `requests` staged and needs `compute_bytes` of scratch in its
+    /// section, besides the requests themselves.
+    ///
+    /// A job is admitted when all of it would fit, could it compute next; the tier says how much
+    /// may be staged beside the largest section claimed by others. The decision and the promises
+    /// are one step, so two workers never plan for the same bytes. When there is no room yet, this
+    /// waits up to `patience` for memory to return, then reports [`Error::OutOfMemory`].
+    ///
+    /// Admit before staging anything: an admitted job can always finish, so waiting here cannot
+    /// deadlock.
+    pub fn admit(
+        &self,
+        label: &'static str,
+        requests: &[StagingRequest],
+        compute_bytes: u64,
+        patience: Duration,
+    ) -> Result<Admission> {
+        let staging = requests
+            .iter()
+            .try_fold(0_u64, |sum, r| sum.checked_add(r.bytes));
+        let total = staging
+            .and_then(|sum| sum.checked_add(compute_bytes))
+            .unwrap_or(u64::MAX);
+        let deadline = Instant::now() + patience;
+        let reserve = self.inner.settings.reserve;
+        loop {
+            self.reclaim(Patience::TakeWhatIsDone);
+            let info = self.mem_info()?;
+            let admitted = self.inner.budget.admit(|state| {
+                let room = headroom(state, &info, reserve);
+                if total > room {
+                    return None;
+                }
+                let plan = StagingPlan::choose(requests, room.saturating_sub(state.largest_claim));
+                let staged: Vec<_> = plan.staged().iter().map(|r| (r.label, r.bytes)).collect();
+                let claimed = total - plan.staged_bytes();
+                Some((plan, staged, claimed))
+            });
+            if let Some((plan, promises, claim)) = admitted {
+                let mib = |bytes: u64| bytes / MIB;
+                tracing::info!(
+                    label,
+                    free_mib = mib(info.free),
+                    usable_mib = mib(plan.usable()),
+                    tier = %plan.tier(),
+                    "prestage"
+                );
+                return Ok(Admission {
+                    device: self.clone(),
+                    plan,
+                    promises,
+                    claim,
+                });
+            }
+            if Instant::now() >= deadline {
+                return Err(self.out_of_memory_for(label, total));
+            }
+            self.inner.budget.wait_for_change(LOOK_AGAIN);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How a device is opened.
+
+use std::time::Duration;
+
+use crate::driver::cuda::PoolSettings;
+use crate::host::HostMemory;
+use crate::units::MIB;
+
+/// Settings of a [`Device`](crate::Device).
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Most bytes of device memory to commit (`--vram-limit`); `None` is the whole device.
+    pub limit: Option<u64>,
+    /// Bytes of device memory left alone, for the display and for what the driver needs itself.
+    pub reserve: u64,
+    /// The stream-ordered pool of a CUDA device.
+    pub pool: PoolSettings,
+    /// How long an allocation keeps asking while other processes hold what it needs, before it
+    /// reports out of memory.
+    pub wait_for_memory: Duration,
+    /// Budget of the pinned pool in bytes (`--host-limit`), where this device makes one.
+    pub pinned_limit: u64,
+    /// Pinned memory and registrations. `None`: CUDA devices of one process share theirs, whose
+    /// budget the first of them sets; other devices get their own.
+    pub host: Option<HostMemory>,
+}
+
+impl Settings {
+    /// The reserve unless another is given.
+    pub const DEFAULT_RESERVE: u64 = 512 * MIB;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            limit: None,
+            reserve: Self::DEFAULT_RESERVE,
+            pool: PoolSettings::default(),
+            wait_for_memory: Duration::ZERO,
+            pinned_limit: HostMemory::DEFAULT_LIMIT,
+            host: None,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Streams and events: order on the device, waits that do not block the host, elapsed time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::device::Device;
+use crate::driver::{EventId, Point, StreamId};
+use crate::error::{Error, Result};
+use crate::link::Link;
+use crate::recorder::Recorder;
+
+/// An ordered queue of work on a device. Clones are the same queue.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    pub(crate) device: Device,
+    pub(crate) core: Arc<StreamCore>,
+}
+
+#[derive(Debug)]
+pub(crate) struct StreamCore {
+    pub(crate) link: Arc<Link>,
+    pub(crate) id: StreamId,
+    pub(crate) label: &'static str,
+    recorder: Mutex<Option<Recorder>>,
+}
+
+impl StreamCore {
+    pub(crate) fn create(link: &Arc<Link>, label: &'static str) -> Result<Arc<Self>> {
+        let id = link.run(|driver| driver.create_stream())?;
+        let recorder = Mutex::default();
+        Ok(Arc::new(Self {
+            link: Arc::clone(link),
+            id,
+            label,
+            recorder,
+        }))
+    }
+
+    pub(crate) fn recorder(&self) -> Option<Recorder> {
+        self.recorder.lock().clone()
+    }
+
+    pub(crate) fn set_recorder(&self, recorder: Option<Recorder>) {
+        *self.recorder.lock() = recorder;
+    }
+
+    /// Marks the present end of the stream with a recycled event.
+    pub(crate) fn mark(self: &Arc<Self>) -> Result<Event> {
+        let event = Event::untimed(&self.link)?;
+        // SAFETY: the event and this stream are live and of this link's driver.
+        self.link
+            .run(|driver| unsafe { driver.record(event.id, self.id) })?;
+        Ok(event)
+    }
+
+    /// Later work here waits, on the device, for what `other` has been given so far.
+    pub(crate) fn follow(&self, other: &Arc<Self>) -> Result<()> {
+        if self.id == other.id {
+            return Ok(());
+        }
+        let event = other.mark()?;
+        // SAFETY: the event and this stream are live and of this link's driver.
+        self.link
+            .run(|driver| unsafe { driver.stream_wait(self.id, event.id) })
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is live while `self` is.
+        self.link
+            .run(|driver| unsafe { driver.wait(Point::Stream(self.id)) })
+    }
+
+    /// Waits until the stream certainly uses nothing any more, because host memory it uses is about
+    /// to be released. A wait that fails on a live device is followed by asking; a device that does
+    /// not answer either is given up as lost.
+    pub(crate) fn settle(&self) -> Result<()> {
+        const ATTEMPTS: u32 = 1000;
+        let outcome = self.synchronize();
+        let Err(Error::Driver { error, .. }) = outcome else {
+            return outcome;
+        };
+        for attempt in 0..ATTEMPTS {
+            // SAFETY: the stream is live while `self` is.
+            match self
+                .link
+                .run(|driver| unsafe { driver.query(Point::Stream(self.id)) })
+            {
+                Ok(true) => return outcome,
+                Ok(false) => std::thread::yield_now(),
+                Err(_) if self.link.usable() && attempt + 1 < ATTEMPTS => {}
+                Err(_) => break,
+            }
+            if !self.link.usable() {
+                return outcome;
+            }
+            // A stream that is merely busy is waited for, however long it takes.
+            let _ = self.synchronize();
+        }
+        Err(self.link.lose(error))
+    }
+}
+
+impl Drop for StreamCore {
+    fn drop(&mut self) {
+        // SAFETY: the last owner lets go; work already submitted still completes.
+        self.link
+            .run_in_drop(|driver| unsafe { driver.destroy_stream(self.id) });
+    }
+}
+
+impl Stream {
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The name given at creation; transfers and spans carry it.
+    pub fn label(&self) -> &'static str {
+        self.core.label
+    }
+
+    /// The driver's name of the stream, for launching kernels into it.
+    pub fn id(&self) -> StreamId {
+        self.core.id
+    }
+
+    /// Records transfers on this stream into `recorder` from now on, or no longer.
+    pub fn set_recorder(&self, recorder: Option<Recorder>) {
+        self.core.set_recorder(recorder);
+    }
+
+    /// An event at the present end of the stream.
+    pub fn record(&self) -> Result<Event> {
+        self.core.link.ready()?;
+        self.core.mark()
+    }
+
+    /// A timed event at the present end of the stream; two of them give an elapsed time.
+    pub fn record_timed(&self) -> Result<Event> {
+        self.core.link.ready()?;
+        let event = Event::timed(&self.core.link)?;
+        // SAFETY: the event and this stream are live and of this link's driver.
+        self.core
+            .link
+            .run(|driver| unsafe { driver.record(event.id, self.core.id) })?;
+        Ok(event)
+    }
+
+    /// Later work on this stream waits for `event`; the host does not.
+    pub fn wait_for(&self, event: &Event) -> Result<()> {
+        self.core.link.ready()?;
+        self.same_device(&event.link)?;
+        // SAFETY: the event and this stream are live and of this link's driver.
+        self.core
+            .link
+            .run(|driver| unsafe { driver.stream_wait(self.core.id, event.id) })
+    }
+
+    /// Later work on this stream waits for all work `other` has been given so far.
+    pub fn follow(&self, other: &Stream) -> Result<()> {
+        self.core.link.ready()?;
+        self.same_device(&other.core.link)?;
+        self.core.follow(&other.core)
+    }
+
+    /// Blocks the host until the stream has done all its work.
+    pub fn synchronize(&self) -> Result<()> {
+        self.core.link.ready()?;
+        self.core.synchronize()
+    }
+
+    /// Whether the stream has done all its work.
+    pub fn is_idle(&self) -> Result<bool> {
+        self.core.link.ready()?;
+        // SAFETY: the stream is live while `self` is.
+        self.core
+            .link
+            .run(|driver| unsafe { driver.query(Point::Stream(self.core.id)) })
+    }
+
+    /// Runs `work` on the host once the stream gets there. It must not use the device.
+    pub fn enqueue(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        self.core.link.ready()?;
+        // SAFETY: the stream is live; `work` owns what it touches.
+        self.core
+            .link
+            .run(|driver| unsafe { driver.enqueue(self.core.id, Box::new(work)) })
+    }
+
+    pub(crate) fn same_device(&self, link: &Arc<Link>) -> Result<()> {
+        if Arc::ptr_eq(&self.core.link, link) {
+            Ok(())
+        } else {
+            Err(Error::WrongDevice {
+                device: self.core.link.ordinal(),
+            })
+        }
+    }
+}
+
+/// A place in a stream.
+#[derive(Debug)]
+pub struct Event {
+    pub(crate) link: Arc<Link>,
+    pub(crate) id: EventId,
+    timed: bool,
+}
+
+impl Event {
+    fn untimed(link: &Arc<Link>) -> Result<Self> {
+        let id = link.take_event().map_err(|error| link.fail(error))?;
+        Ok(Self {
+            link: Arc::clone(link),
+            id,
+            timed: false,
+        })
+    }
+
+    pub(crate) fn timed(link: &Arc<Link>) -> Result<Self> {
+        let id = link.run(|driver| driver.create_event(true))?;
+        Ok(Self {
+            link: Arc::clone(link),
+            id,
+            timed: true,
+        })
+    }
+
+    /// Whether the stream has got past it.
+    pub fn is_reached(&self) -> Result<bool> {
+        // SAFETY: the event is live while `self` is.
+        self.link
+            .run(|driver| unsafe { driver.query(Point::Event(self.id)) })
+    }
+
+    /// Blocks the host until the stream gets past it.
+    pub fn wait(&self) -> Result<()> {
+        // SAFETY: the event is live while `self` is.
+        self.link
+            .run(|driver| unsafe { driver.wait(Point::Event(self.id)) })
+    }
+
+    /// Time from `begin` to this event; both timed and reached.
+    pub fn since(&self, begin: &Event) -> Result<Duration> {
+        // SAFETY: both events are live while their owners are.
+        let ms = self
+            .link
+            .run(|driver| unsafe { driver.elapsed_ms(begin.id, self.id) })?;
+        Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.timed {
+            // SAFETY: the last owner lets go; streams that wait for it still do.
+            self.link
+                .run_in_drop(|driver| unsafe { driver.destroy_event(self.id) });
+        } else {
+            self.link.return_event(self.id);
+        }
+    }
+}
+
+/// Numbers threads, so that a lock can name its holder in an atomic.
+pub(crate) fn thread_number() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    thread_local! {
+        static MINE: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    MINE.with(|mine| *mine)
+}
