@@ -7,12 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod checks;
 mod coefficients;
 mod container;
 #[allow(dead_code)] // until every reader has landed
 mod cursor;
 mod detect;
 pub mod error;
+pub mod json;
 pub mod model;
 pub mod options;
 mod output;
