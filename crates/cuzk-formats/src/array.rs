@@ -14,6 +14,9 @@ use crate::source::ReadAt;
 /// Items per read: 400 KB of G1 points, so that reading and decoding overlap between threads and a
 /// thread's buffer stays in its cache.
 const BLOCK_ITEMS: u64 = 4096;
+/// Items between two looks at whether one has failed: a hundred blocks for each of many cores, so
+/// that waiting for the last is no loss. A multiple of [`BLOCK_ITEMS`].
+const STRETCH_ITEMS: usize = 1 << 20;
 
 /// An array within a source.
 pub(crate) struct ItemArray<'a> {
@@ -63,30 +66,47 @@ impl ItemArray<'_> {
             .try_reserve_exact(count)
             .map_err(|_| Error::out_of_memory(memory_bytes))?;
         let failure = FirstFailure::default();
-        (0..count)
-            .into_par_iter()
-            .with_min_len(BLOCK_ITEMS as usize / 4)
-            .map_init(
-                || Block::new(self),
-                |block, index| {
-                    let index = index as u64;
-                    if failure.is_after(index) {
-                        return filler;
-                    }
-                    block
-                        .load(self, index, meter)
-                        .and_then(|bytes| decode(bytes, index))
-                        .unwrap_or_else(|error| {
-                            failure.record(index, error);
-                            filler
-                        })
-                },
-            )
-            .collect_into_vec(&mut items);
+        for start in (0..count).step_by(STRETCH_ITEMS) {
+            let end = count.min(start + STRETCH_ITEMS);
+            let stretch = (start..end)
+                .into_par_iter()
+                .with_min_len(BLOCK_ITEMS as usize / 4)
+                .map_init(
+                    || Block::new(self),
+                    |block, index| {
+                        self.item(block, index as u64, &failure, meter, &decode)
+                            .unwrap_or(filler)
+                    },
+                );
+            items.par_extend(stretch);
+            if failure.has_occurred() {
+                break;
+            }
+        }
         match failure.into_error() {
             Some(error) => Err(error),
             None => Ok(items),
         }
+    }
+
+    /// Item `index`; `None` when it is at fault or one before it is.
+    #[inline]
+    fn item<T>(
+        &self,
+        block: &mut Block,
+        index: u64,
+        failure: &FirstFailure,
+        meter: &Meter<'_>,
+        decode: impl Fn(&[u8], u64) -> Result<T, Error>,
+    ) -> Option<T> {
+        if failure.is_before(index) {
+            return None;
+        }
+        block
+            .load(self, index, meter)
+            .and_then(|bytes| decode(bytes, index))
+            .map_err(|error| failure.record(index, error))
+            .ok()
     }
 }
 
@@ -140,7 +160,11 @@ struct FirstFailure {
 }
 
 impl FirstFailure {
-    fn is_after(&self, index: u64) -> bool {
+    fn has_occurred(&self) -> bool {
+        self.bound.load(Ordering::Relaxed) != 0
+    }
+
+    fn is_before(&self, index: u64) -> bool {
         let bound = self.bound.load(Ordering::Relaxed);
         bound != 0 && index >= bound
     }

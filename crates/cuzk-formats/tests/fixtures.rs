@@ -1,5 +1,7 @@
 //! The readers over real files: every folder of `CUZK_FIXTURES`, or of the repository's `testdata`.
 
+#![allow(clippy::print_stderr)] // what was read, and what was skipped, for whoever looks
+
 mod common;
 
 use std::path::{Path, PathBuf};

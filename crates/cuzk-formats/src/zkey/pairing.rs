@@ -1,8 +1,6 @@
 //! That delta and beta have the same exponent in both groups.
 
-use ark_bls12_381::Bls12_381;
-use ark_ec::pairing::Pairing as _;
-use cuzk_field::{G1Affine, G2Affine};
+use cuzk_field::{G1Affine, G2Affine, pairing_product_is_one};
 
 use super::header::HeaderPoints;
 use super::{HEADER, ZKEY};
@@ -29,9 +27,5 @@ pub(super) fn check(points: &HeaderPoints) -> Result<(), Error> {
 
 /// Whether `g1` = x G1 and `g2` = x G2 for one x.
 fn same_exponent(g1: G1Affine, g2: G2Affine) -> bool {
-    let left = [g1.into(), (-G1Affine::generator()).into()];
-    let left: [ark_bls12_381::G1Affine; 2] = left;
-    let right: [ark_bls12_381::G2Affine; 2] = [G2Affine::generator().into(), g2.into()];
-    let product = Bls12_381::multi_pairing(left, right);
-    product == ark_ec::pairing::PairingOutput::default()
+    pairing_product_is_one(&[(g1, G2Affine::generator()), (-G1Affine::generator(), g2)])
 }

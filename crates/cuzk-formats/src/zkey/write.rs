@@ -135,11 +135,15 @@ fn write_points<F: CurveField>(out: &mut Output<'_>, points: &[Affine<F>]) -> Re
 where
     Affine<F>: PointEncoding,
 {
+    let point_bytes = Affine::<F>::UNCOMPRESSED_BYTES;
+    let mut bytes = vec![0; points.len().min(BLOCK_POINTS) * point_bytes];
     for block in points.chunks(BLOCK_POINTS) {
-        let bytes: Vec<Vec<u8>> = block.par_iter().map(PointEncoding::to_iden3).collect();
-        for point in &bytes {
-            out.bytes(point)?;
-        }
+        let bytes = &mut bytes[..block.len() * point_bytes];
+        bytes
+            .par_chunks_exact_mut(point_bytes)
+            .zip(block)
+            .for_each(|(bytes, point)| point.write_iden3(bytes));
+        out.bytes(bytes)?;
     }
     Ok(())
 }
