@@ -53,37 +53,24 @@ impl<F: CurveField> Bases<F> for Vec<Affine<F>> {
     }
 }
 
+/// A key held in `ark-bls12-381`'s affine types.
 macro_rules! ark_bases {
-    ($name:ident, $ours:ty, $theirs:ty, $field:ty) => {
-        /// Points held in `ark-bls12-381`'s affine type.
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name<'a>(pub &'a [$theirs]);
-
-        impl Bases<$field> for $name<'_> {
+    ($ours:ty, $theirs:ty, $field:ty) => {
+        impl Bases<$field> for Vec<$theirs> {
             fn len(&self) -> usize {
-                self.0.len()
+                self.as_slice().len()
             }
 
             fn get(&self, index: usize) -> $ours {
-                self.0[index].into()
+                self[index].into()
             }
 
             fn is_infinity(&self, index: usize) -> bool {
-                self.0[index].is_zero()
+                self[index].is_zero()
             }
         }
     };
 }
 
-ark_bases!(
-    ArkG1Bases,
-    G1Affine,
-    ark_bls12_381::G1Affine,
-    cuzk_field::Fp
-);
-ark_bases!(
-    ArkG2Bases,
-    G2Affine,
-    ark_bls12_381::G2Affine,
-    cuzk_field::Fp2
-);
+ark_bases!(G1Affine, ark_bls12_381::G1Affine, cuzk_field::Fp);
+ark_bases!(G2Affine, ark_bls12_381::G2Affine, cuzk_field::Fp2);

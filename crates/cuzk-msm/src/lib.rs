@@ -23,7 +23,7 @@ mod pair_tree;
 mod pippenger;
 mod terms;
 
-pub use bases::{ArkG1Bases, ArkG2Bases, Bases};
+pub use bases::Bases;
 pub use fixed_base::FixedBase;
 pub use pippenger::{Error, Selection, msm, msm_selected};
 pub use terms::ScalarClass;

@@ -1,0 +1,137 @@
+//! What a proof needs of the circuit besides the key.
+
+use cuzk_formats::{AbMatrices, QueryLayout, R1cs};
+
+use crate::error::Error;
+use crate::key::KeyRef;
+use crate::rows::Rows;
+
+/// The circuit, in one of the forms in which it comes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Circuit<'a> {
+    /// A constraint system. The witness is checked against it before proving.
+    R1cs(&'a R1cs),
+    /// The A and B matrices of a zkey, input rows included. Without C the witness cannot be checked
+    /// beforehand; a violated constraint shows when the proof is verified.
+    Matrices(&'a AbMatrices),
+    /// Rows that the caller has evaluated.
+    Rows {
+        /// A w and B w, input rows included.
+        rows: Rows,
+        /// Which variables occur, for keys of [`QueryLayout::Compact`].
+        variables: Option<&'a QueryVariables>,
+    },
+}
+
+/// Which variables the A and B queries of a compact key have a point for, in variable order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueryVariables {
+    /// Every input, and the others that occur in some A row.
+    pub a: Vec<u32>,
+    /// The variables that occur in some B row.
+    pub b: Vec<u32>,
+}
+
+impl QueryVariables {
+    /// By bellman's rule: a variable occurs where its coefficient is not zero.
+    pub fn of(r1cs: &R1cs) -> Self {
+        let mut occurs_in_a = vec![false; r1cs.num_variables];
+        let mut occurs_in_b = vec![false; r1cs.num_variables];
+        occurs_in_a[..r1cs.num_inputs].fill(true);
+        for column in r1cs.a.columns() {
+            occurs_in_a[*column as usize] = true;
+        }
+        for column in r1cs.b.columns() {
+            occurs_in_b[*column as usize] = true;
+        }
+        let indices = |occurs: &[bool]| {
+            (0..)
+                .zip(occurs)
+                .filter(|(_, occurs)| **occurs)
+                .map(|(index, _)| index)
+                .collect()
+        };
+        Self {
+            a: indices(&occurs_in_a),
+            b: indices(&occurs_in_b),
+        }
+    }
+}
+
+impl Circuit<'_> {
+    /// Holds the circuit's counts against the key's.
+    pub(crate) fn check(&self, key: &KeyRef<'_>) -> Result<(), Error> {
+        let same = |what, key, circuit| {
+            if key == circuit {
+                Ok(())
+            } else {
+                Err(Error::CircuitMismatch { what, key, circuit })
+            }
+        };
+        match self {
+            Self::R1cs(r1cs) => {
+                same(
+                    "inputs (public values and ONE)",
+                    key.num_inputs(),
+                    r1cs.num_inputs,
+                )?;
+                same("variables", key.num_variables(), r1cs.num_variables)?;
+                // snarkjs has a domain of 2 where one row would do.
+                if !(key.domain_size == 2 && r1cs.domain_size() == 1) {
+                    same("rows in its domain", key.domain_size, r1cs.domain_size())?;
+                }
+            }
+            Self::Matrices(matrices) => {
+                if matrices.a.num_rows() > key.domain_size {
+                    same("rows in its domain", key.domain_size, matrices.a.num_rows())?;
+                }
+                same("rows in B", matrices.a.num_rows(), matrices.b.num_rows())?;
+            }
+            Self::Rows { rows, .. } => {
+                if rows.len() > key.domain_size {
+                    same("rows in its domain", key.domain_size, rows.len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables of a compact key's queries, their numbers held against the key's.
+    pub(crate) fn query_variables(
+        &self,
+        key: &KeyRef<'_>,
+    ) -> Result<Option<QueryVariables>, Error> {
+        if key.query_layout == QueryLayout::Full {
+            return Ok(None);
+        }
+        let variables = match self {
+            Self::R1cs(r1cs) => QueryVariables::of(r1cs),
+            Self::Rows {
+                variables: Some(variables),
+                ..
+            } => (*variables).clone(),
+            Self::Rows {
+                variables: None, ..
+            }
+            | Self::Matrices(_) => {
+                return Err(Error::Circuit {
+                    what: "a key of the bellman family leaves out points at infinity; which \
+                           variables its A and B points belong to is known from the constraint \
+                           system: give the R1CS"
+                        .into(),
+                });
+            }
+        };
+        let counts = [
+            ("points in A", key.a_query.len(), variables.a.len()),
+            ("points in B", key.b_g1_query.len(), variables.b.len()),
+        ];
+        for (what, key, circuit) in counts {
+            if key != circuit {
+                return Err(Error::CircuitMismatch { what, key, circuit });
+            }
+        }
+        Ok(Some(variables))
+    }
+}

@@ -1,0 +1,41 @@
+//! Groth16 over BLS12-381: from a witness to a **verified** proof.
+//!
+//! A [`Prover`] is made once per key and proves any number of witnesses. What it is given besides
+//! the witness is a [`Circuit`]: a constraint system, the matrices of a zkey, or rows that the caller
+//! has evaluated. Every proof is verified before it is returned, unless [`ProveOptions`] says
+//! otherwise.
+//!
+//! ```
+//! use cuzk_groth16::{Circuit, ProveOptions, Prover, Verifier, synth};
+//! let instance = synth::Instance::new(synth::Shape::Dense, 6, 1)?;
+//! let key = synth::proving_key(&instance.r1cs, synth::KeyFamily::Circom, 2)?;
+//! let prover = Prover::new(&key)?;
+//! let proved = prover.prove(Circuit::R1cs(&instance.r1cs), &instance.witness, &ProveOptions::default())?;
+//! Verifier::new(&key.vk)?.verify(&proved.public_values, &proved.proof)?;
+//! # Ok::<(), cuzk_groth16::Error>(())
+//! ```
+//!
+//! Proof bytes are no identifier: anybody can turn a valid proof into another valid proof of the
+//! same statement (multiply A by t and B by 1/t). Key nullifiers and receipts on the public values.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "arkworks")]
+pub mod ark;
+mod blinding;
+mod circuit;
+mod error;
+mod key;
+mod prover;
+mod rows;
+mod stages;
+pub mod synth;
+mod verifier;
+
+pub use blinding::Blinding;
+pub use circuit::{Circuit, QueryVariables};
+pub use error::Error;
+pub use key::KeyRef;
+pub use prover::{ProveOptions, Proved, Prover};
+pub use rows::{Rows, first_violated_constraint};
+pub use stages::{Stage, Stages};
+pub use verifier::Verifier;

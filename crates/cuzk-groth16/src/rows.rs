@@ -1,0 +1,127 @@
+//! A w, B w and C w.
+
+use cuzk_field::{Field as _, Fr, Scalar};
+use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, R1cs};
+use rayon::prelude::*;
+
+use crate::error::Error;
+
+/// A w and B w by rows, the rows that bind the inputs included: row (constraints + i) of A is input
+/// i, of B zero. Equally long, at most n; what is missing up to n is zero.
+#[derive(Clone)]
+pub struct Rows {
+    pub(crate) a: Vec<Fr>,
+    pub(crate) b: Vec<Fr>,
+}
+
+impl Rows {
+    /// From evaluated rows.
+    ///
+    /// # Errors
+    /// [`Error::Circuit`] unless both are equally long.
+    pub fn new(a: Vec<Fr>, b: Vec<Fr>) -> Result<Self, Error> {
+        if a.len() == b.len() {
+            Ok(Self { a, b })
+        } else {
+            Err(Error::Circuit {
+                what: format!("{} rows of A come with {} rows of B", a.len(), b.len()),
+            })
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.a.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.a.is_empty()
+    }
+
+    /// Evaluates a constraint system and appends the input rows.
+    pub(crate) fn of_r1cs(r1cs: &R1cs, witness: &[Scalar], domain_size: usize) -> Self {
+        let table = &r1cs.coefficients;
+        let mut a = evaluate(&r1cs.a, table, witness, domain_size);
+        let inputs = r1cs.num_constraints()..r1cs.num_constraints() + r1cs.num_inputs;
+        for (row, input) in a[inputs].iter_mut().zip(witness) {
+            *row = Fr::from(*input);
+        }
+        Self {
+            a,
+            b: evaluate(&r1cs.b, table, witness, domain_size),
+        }
+    }
+
+    /// Evaluates the matrices of a zkey, which have the input rows.
+    pub(crate) fn of_matrices(
+        matrices: &AbMatrices,
+        witness: &[Scalar],
+        domain_size: usize,
+    ) -> Self {
+        let table = &matrices.coefficients;
+        Self {
+            a: evaluate(&matrices.a, table, witness, domain_size),
+            b: evaluate(&matrices.b, table, witness, domain_size),
+        }
+    }
+
+    /// Zero rows up to n.
+    pub(crate) fn pad(&mut self, domain_size: usize) {
+        self.a.resize(domain_size, Fr::ZERO);
+        self.b.resize(domain_size, Fr::ZERO);
+    }
+}
+
+/// Values of rows are witness data.
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Rows({})", self.len())
+    }
+}
+
+/// Rows evaluated by one task.
+const CHUNK_ROWS: usize = 1 << 10;
+
+/// M w in Montgomery form, zero rows appended up to `len`.
+fn evaluate(matrix: &Matrix, table: &CoefficientTable, witness: &[Scalar], len: usize) -> Vec<Fr> {
+    let mut rows = vec![Fr::ZERO; len];
+    let rows_present = matrix.num_rows();
+    rows[..rows_present]
+        .par_chunks_mut(CHUNK_ROWS)
+        .enumerate()
+        .for_each(|(chunk, values)| {
+            for (row, value) in (chunk * CHUNK_ROWS..).zip(values) {
+                *value = evaluate_row(matrix, row, table.values(), witness);
+            }
+        });
+    rows
+}
+
+#[inline]
+fn evaluate_row(matrix: &Matrix, row: usize, coefficients: &[Fr], witness: &[Scalar]) -> Fr {
+    let mut sum = Fr::ZERO;
+    for (column, coefficient) in matrix.row(row) {
+        let value = witness[column as usize].over_r();
+        match coefficient {
+            CoefficientTable::ONE => sum += value,
+            CoefficientTable::MINUS_ONE => sum -= value,
+            _ => sum += coefficients[coefficient as usize] * value,
+        }
+    }
+    sum * Fr::R
+}
+
+/// The first constraint that the witness violates, or `None`.
+///
+/// # Panics
+/// If the witness has fewer values than the system has variables.
+pub fn first_violated_constraint(r1cs: &R1cs, witness: &[Scalar]) -> Option<usize> {
+    let coefficients = r1cs.coefficients.values();
+    (0..r1cs.num_constraints())
+        .into_par_iter()
+        .find_first(|row| {
+            let value = |matrix| evaluate_row(matrix, *row, coefficients, witness);
+            value(&r1cs.a) * value(&r1cs.b) != value(&r1cs.c)
+        })
+}

@@ -1,0 +1,9 @@
+//! Synthetic instances: satisfiable circuits of a given size and shape, their witnesses, and keys
+//! with a known trapdoor. For benchmarks and tests: such a key protects nothing.
+
+mod circuit;
+mod key;
+mod random;
+
+pub use circuit::{Instance, Shape};
+pub use key::{KeyFamily, proving_key};
