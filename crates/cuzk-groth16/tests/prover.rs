@@ -122,7 +122,7 @@ fn witnesses_of_other_circuits_are_refused() {
     assert_eq!(
         prover.prove(circuit(), &short, &options).unwrap_err(),
         Error::WitnessLength {
-            expected: 32,
+            expected: 31,
             found: 20
         }
     );
@@ -139,8 +139,8 @@ fn witnesses_of_other_circuits_are_refused() {
             .unwrap_err(),
         Error::CircuitMismatch {
             what: "variables",
-            key: 32,
-            circuit: 64
+            key: 31,
+            circuit: 63
         }
     ));
 }
