@@ -1,33 +1,10 @@
-//! The readers over real files: every folder of `CUZK_FIXTURES`, or of the repository's `testdata`.
-
-#![allow(clippy::print_stderr)] // what was read, and what was skipped, for whoever looks
+//! The readers over real files: the cases of `testdata`, or of the folder `CUZK_FIXTURES`.
+#![allow(clippy::print_stderr)] // what was read, for whoever looks
 
 mod common;
 
-use std::path::{Path, PathBuf};
-
 use cuzk_formats::{Bytes, FileSource, LoadOptions, ReadAt as _, r1cs, wtns, zkey};
-
-/// Folders that hold at least one of the files of a circuit.
-fn cases() -> Vec<PathBuf> {
-    let root = match std::env::var_os("CUZK_FIXTURES") {
-        Some(root) => PathBuf::from(root),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata"),
-    };
-    let mut cases: Vec<PathBuf> = std::fs::read_dir(&root)
-        .map(|entries| {
-            entries
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .collect()
-        })
-        .unwrap_or_default();
-    cases.retain(|path| path.is_dir());
-    cases.sort();
-    if cases.is_empty() {
-        eprintln!("SKIPPED: no folders in {}", root.display());
-    }
-    cases
-}
+use cuzk_testkit::cases;
 
 fn strict() -> LoadOptions<'static> {
     LoadOptions {
@@ -37,15 +14,11 @@ fn strict() -> LoadOptions<'static> {
     }
 }
 
-fn bytes_of(path: &Path) -> Option<Vec<u8>> {
-    path.exists().then(|| std::fs::read(path).unwrap())
-}
-
 #[test]
 fn real_constraint_systems_are_read_and_written_back_alike() {
     for case in cases() {
-        let name = case.display();
-        let Some(bytes) = bytes_of(&case.join("circuit.r1cs")) else {
+        let name = &case.name;
+        let Some(bytes) = case.r1cs() else {
             continue;
         };
         let file = r1cs::read(&bytes, &strict()).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -54,7 +27,7 @@ fn real_constraint_systems_are_read_and_written_back_alike() {
         assert_eq!(header, file.header);
         let again = r1cs::read(&common::write_r1cs(&file.r1cs), &strict()).unwrap();
         assert!(common::same_system(&again.r1cs, &file.r1cs), "{name}");
-        if let Some(bytes) = bytes_of(&case.join("witness.wtns")) {
+        if let Some(bytes) = case.wtns() {
             let witness = wtns::read(&bytes, &strict()).unwrap().witness;
             assert!(common::satisfies(&file.r1cs, &witness), "{name}");
         }
@@ -64,21 +37,21 @@ fn real_constraint_systems_are_read_and_written_back_alike() {
 #[test]
 fn real_witnesses_are_read_and_written_back_byte_by_byte() {
     for case in cases() {
-        let Some(bytes) = bytes_of(&case.join("witness.wtns")) else {
+        let Some(bytes) = case.wtns() else {
             continue;
         };
         let file = wtns::read(&bytes, &strict()).unwrap();
         let mut written = Vec::new();
         wtns::write(&file.witness, &mut written).unwrap();
-        assert!(written == bytes, "{}", case.display());
+        assert!(written == bytes, "{}", case.name);
     }
 }
 
 #[test]
 fn real_keys_are_read_and_written_back_alike() {
     for case in cases() {
-        let name = case.display();
-        let Some(bytes) = bytes_of(&case.join("circuit.zkey")) else {
+        let name = &case.name;
+        let Some(bytes) = case.zkey() else {
             continue;
         };
         let lax = LoadOptions::default();
@@ -93,9 +66,9 @@ fn real_keys_are_read_and_written_back_alike() {
             common::same_matrices(&again.matrices, &file.matrices),
             "{name}"
         );
-        if let Some(bytes) = bytes_of(&case.join("circuit.r1cs")) {
+        if let Some(bytes) = case.r1cs() {
             let system = r1cs::read(&bytes, &lax).unwrap().r1cs;
-            compare(&system, &file, &name.to_string());
+            compare(&system, &file, name);
         }
     }
 }
@@ -118,7 +91,7 @@ fn fi_32_real_files_cut_short_are_refused() {
     let options = LoadOptions::default();
     for case in cases() {
         for name in ["circuit.r1cs", "witness.wtns", "circuit.zkey"] {
-            let Some(bytes) = bytes_of(&case.join(name)) else {
+            let Some(bytes) = case.file(name) else {
                 continue;
             };
             for cut in [1, 40, 1000].into_iter().filter(|cut| *cut < bytes.len()) {
@@ -138,8 +111,8 @@ fn fi_32_real_files_cut_short_are_refused() {
 #[test]
 fn files_and_memory_read_alike() {
     for case in cases() {
-        let path = case.join("circuit.zkey");
-        if let Some(bytes) = bytes_of(&path) {
+        if let Some(bytes) = case.zkey() {
+            let path = case.path("circuit.zkey").unwrap();
             let source = FileSource::open(&path).unwrap();
             assert_eq!(source.len(), bytes.len() as u64);
             let options = LoadOptions::default();
