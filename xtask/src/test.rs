@@ -72,7 +72,6 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
                 &[
                     "run",
                     "--quiet",
-                    "--release",
                     "-p",
                     "cuzk-fuzz",
                     "--",

@@ -178,6 +178,7 @@ fn workspace() -> PathBuf {
         .to_owned()
 }
 
-fn target_dir() -> PathBuf {
+/// The folder for what tests write: that of cargo.
+pub fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }

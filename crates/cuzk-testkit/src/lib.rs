@@ -3,6 +3,7 @@
 //! - [`cases`]: the circuits of `testdata/` with their keys, witnesses and proofs. With
 //!   `CUZK_FIXTURES=DIR` in the environment, those of another folder of the same layout.
 //! - [`limbs`]: field elements as limbs, the hostile ones first.
+//! - [`Words`]: a fixed sequence of words from a seed.
 //!
 //! ```
 //! let case = cuzk_testkit::case("mul1");
@@ -14,6 +15,8 @@
 mod case;
 pub mod limbs;
 mod unpack;
+mod words;
 
-pub use case::{Case, case, cases, testdata_dir};
+pub use case::{Case, case, cases, target_dir, testdata_dir};
 pub use unpack::unpack;
+pub use words::Words;
