@@ -246,3 +246,51 @@ impl Watch {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutate::{Kind, Seed};
+
+    fn target(run: fn(&[u8]) -> bool) -> Target {
+        Target {
+            name: "test",
+            kind: Kind::Binary,
+            seeds: || {
+                vec![Seed {
+                    bytes: vec![7; 64],
+                    marks: vec![0, 32],
+                }]
+            },
+            run,
+        }
+    }
+
+    #[test]
+    fn a_panic_is_caught() {
+        let hook = take_hook();
+        set_hook(Box::new(|_| {}));
+        let target = target(|bytes| {
+            assert!(bytes.len() != 3, "three bytes");
+            true
+        });
+        let caught = verdict(&target, &[0; 3]);
+        set_hook(hook);
+        assert_eq!(caught, Err("panic: three bytes".to_owned()));
+        assert_eq!(verdict(&target, &[0; 4]), Ok(true));
+    }
+
+    #[test]
+    fn a_believed_count_is_caught() {
+        let target = target(|bytes| Vec::<u8>::with_capacity(bytes.len() << 20).capacity() == 0);
+        assert!(verdict(&target, &[0; 100]).is_err());
+        assert_eq!(verdict(&target, &[0; 2]), Ok(false));
+    }
+
+    #[test]
+    fn shrinking_keeps_what_fails() {
+        let input: Vec<u8> = (0..100).collect();
+        let small = shrink(&input, |input| input.contains(&50) && input.contains(&77));
+        assert_eq!(small, [50, 77]);
+    }
+}

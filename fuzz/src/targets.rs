@@ -108,11 +108,15 @@ fn options(bytes: &[u8]) -> LoadOptions<'static> {
 }
 
 /// Reads and writes, twice: what was accepted can be written, and what was written is read to the
-/// same file. `transcode` gives `None` for what the reader refuses.
+/// same file. `transcode` gives `None` for what the reader refuses, nothing for what is not to be
+/// written.
 fn fixed_point(bytes: &[u8], transcode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> bool {
     let Some(once) = transcode(bytes) else {
         return false;
     };
+    if once.is_empty() {
+        return true;
+    }
     let twice = transcode(&once).expect("the reader refuses what the writer wrote");
     assert!(once == twice, "read again, the written file is another");
     true
@@ -123,6 +127,10 @@ fn run_r1cs(bytes: &[u8]) -> bool {
     let _ = guess_format(&Bytes::new("fuzz", bytes));
     fixed_point(bytes, |bytes| {
         let file = r1cs::read(&Bytes::new("fuzz", bytes), &options).ok()?;
+        if file.r1cs.num_variables > bytes.len() {
+            // Wires that nothing mentions cost a file nothing, but the writer gives each a label.
+            return Some(Vec::new());
+        }
         let mut out = Vec::new();
         r1cs::write(&file.r1cs, &mut out).expect("an accepted system can be written");
         Some(out)
