@@ -34,18 +34,36 @@ pub(crate) struct ItemArray<'a> {
 }
 
 impl ItemArray<'_> {
-    /// Reads every item and decodes it; `filler` stands for items not decoded because another
-    /// failed. Memory is the result and one block per thread; the blocks are wiped.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Truncated`] when the source cannot hold the array (nothing is allocated then),
-    /// else the error of the first item at fault.
+    /// Reads every item and decodes it, as [`Self::read_into`] does.
     pub(crate) fn read<T, D>(
         &self,
         filler: T,
         meter: &Meter<'_>,
         decode: D,
     ) -> Result<Vec<T>, Error>
+    where
+        T: Copy + Send + Sync,
+        D: Fn(&[u8], u64) -> Result<T, Error> + Sync,
+    {
+        let mut items = Vec::new();
+        self.read_into(&mut items, filler, meter, decode)?;
+        Ok(items)
+    }
+
+    /// Reads every item and decodes it into `items`, which is empty; `filler` stands for items not
+    /// decoded because another failed. Memory is the result and one block per thread; the blocks
+    /// are wiped. After an error some items may have been decoded: a caller with secrets wipes them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Truncated`] when the source cannot hold the array (nothing is allocated then),
+    /// else the error of the first item at fault.
+    pub(crate) fn read_into<T, D>(
+        &self,
+        items: &mut Vec<T>,
+        filler: T,
+        meter: &Meter<'_>,
+        decode: D,
+    ) -> Result<(), Error>
     where
         T: Copy + Send + Sync,
         D: Fn(&[u8], u64) -> Result<T, Error> + Sync,
@@ -61,7 +79,6 @@ impl ItemArray<'_> {
         }
         let memory_bytes = self.count.saturating_mul(size_of::<T>() as u64);
         let count = usize::try_from(self.count).map_err(|_| Error::out_of_memory(memory_bytes))?;
-        let mut items = Vec::<T>::new();
         items
             .try_reserve_exact(count)
             .map_err(|_| Error::out_of_memory(memory_bytes))?;
@@ -85,7 +102,7 @@ impl ItemArray<'_> {
         }
         match failure.into_error() {
             Some(error) => Err(error),
-            None => Ok(items),
+            None => Ok(()),
         }
     }
 

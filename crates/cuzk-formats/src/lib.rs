@@ -4,6 +4,22 @@
 //! [`LoadOptions`]. Every file is hostile until checked: counts are compared with the bytes left
 //! before anything is allocated, field elements must be below their modulus, points must be on the
 //! curve. What is wrong comes back as an [`Error`] with its place, what is merely odd as a [`Note`].
+//!
+//! ```
+//! use cuzk_formats::{Bytes, ErrorKind, LoadOptions, wtns};
+//!
+//! // A service has its files in memory; others use `FileSource::open(path)?`.
+//! let witness = cuzk_formats::Witness::new(vec![1u64.into(), 42u64.into()]);
+//! let mut bytes = Vec::new();
+//! wtns::write(&witness, &mut bytes)?;
+//! let file = wtns::read(&Bytes::new("w.wtns", &bytes), &LoadOptions::default())?;
+//! assert_eq!(file.witness.values().len(), 2);
+//!
+//! let short = Bytes::new("w.wtns", &bytes[..bytes.len() - 1]);
+//! let error = wtns::read(&short, &LoadOptions::default()).unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::Truncated);
+//! # Ok::<(), cuzk_formats::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod array;

@@ -76,7 +76,8 @@ fn read_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<WtnsFile, E
         label: "witness",
     };
     let meter = Meter::new(options, u64::from(count) * VALUE_BYTES);
-    let values = array.read(Scalar::ZERO, &meter, |bytes, index| {
+    let mut values = Vec::new();
+    let result = array.read_into(&mut values, Scalar::ZERO, &meter, |bytes, index| {
         let bytes = bytes.first_chunk().expect("32 bytes a value");
         Scalar::from_le_bytes(bytes).ok_or_else(|| {
             let offset = section.offset + index * VALUE_BYTES;
@@ -87,9 +88,10 @@ fn read_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<WtnsFile, E
             )
             .at(place.clone().entry("value", index).offset(offset))
         })
-    })?;
-    // From here on the values are wiped when dropped.
+    });
+    // Whatever was read is wiped when dropped, after an error too.
     let witness = Witness::new(values);
+    result?;
     if !witness.values().first().is_some_and(Scalar::is_one) {
         return Err(Error::new(
             ErrorKind::BadWitness,

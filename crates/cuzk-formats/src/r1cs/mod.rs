@@ -1,7 +1,7 @@
 //! iden3 `.r1cs` files, version 1.
 //!
-//! [`read_header`] looks at the header alone, whatever the size of the file; [`scan`] walks the
-//! constraints in constant memory; [`read`] makes an [`R1cs`] of them; [`write`] is the inverse.
+//! [`read_header`] looks at the header alone, whatever the size of the file; [`scan()`] walks the
+//! constraints in constant memory; [`read`] makes an [`R1cs`] of them; [`write()`] is the inverse.
 
 mod header;
 mod scan;

@@ -1,7 +1,7 @@
 //! snarkjs Groth16 `.zkey` files, version 1.
 //!
 //! [`read_header`] looks at the header and the table of contents; [`read`] loads and checks the
-//! whole key with all cores; [`write`] writes a key for snarkjs to use.
+//! whole key with all cores; [`write()`] writes a key for snarkjs to use.
 
 mod coefficients;
 mod header;
@@ -17,7 +17,9 @@ use cuzk_field::{G1Affine, G2Affine};
 
 use crate::container::{Container, FileType};
 use crate::error::{Error, ErrorKind, Note, NoteKind};
-use crate::model::{AbMatrices, KeyFlavour, ProvingKey, QueryLayout, VerifyingKey};
+use crate::model::{
+    AbMatrices, CoefficientTable, KeyFlavour, ProvingKey, QueryLayout, VerifyingKey,
+};
 use crate::options::{LoadOptions, Meter};
 use crate::points::{Identity, Point, PointArray, PointForm};
 use crate::source::ReadAt;
@@ -67,6 +69,22 @@ pub struct Zkey {
     pub transcript: Option<Transcript>,
     /// What is odd about the file.
     pub notes: Vec<Note>,
+}
+
+impl Zkey {
+    /// Rows of the circuit itself, without those of the inputs, which must be the last: row
+    /// `num_constraints + s` has a 1 at input s in A and nothing in B. `None` when they are not,
+    /// as in a key that snarkjs did not make.
+    pub fn num_constraints(&self) -> Option<usize> {
+        let AbMatrices { a, b, .. } = &self.matrices;
+        let circuit_rows = a.num_rows().checked_sub(self.key.num_inputs())?;
+        let are_inputs = (0u32..)
+            .zip(circuit_rows..a.num_rows())
+            .all(|(input, row)| {
+                a.row(row).eq([(input, CoefficientTable::ONE)]) && b.row(row).len() == 0
+            });
+        are_inputs.then_some(circuit_rows)
+    }
 }
 
 /// Reads a key and checks it: section lengths, every point, every coefficient entry, and by two
