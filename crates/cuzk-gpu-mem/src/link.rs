@@ -123,18 +123,16 @@ impl Link {
         call(&*self.driver).map_err(|error| self.fail(error))
     }
 
-    /// One driver call inside a `Drop`; says whether it was made and succeeded.
-    pub(crate) fn run_in_drop(&self, call: impl FnOnce(&dyn Driver) -> DriverResult<()>) -> bool {
-        if !self.usable() {
-            return false;
-        }
-        match call(&*self.driver) {
-            Ok(()) => true,
-            Err(error) => {
-                self.defer(error);
-                false
-            }
-        }
+    /// One driver call inside a `Drop`; says whether it was made and succeeded. A failed call leaves
+    /// everything as it was, and there is no later occasion, so it is tried again.
+    pub(crate) fn run_in_drop(&self, call: impl Fn(&dyn Driver) -> DriverResult<()>) -> bool {
+        const ATTEMPTS: usize = 3;
+        (0..ATTEMPTS).any(|_| {
+            self.usable()
+                && call(&*self.driver)
+                    .map_err(|error| self.defer(error))
+                    .is_ok()
+        })
     }
 
     /// An untimed event, recycled where possible: creating one costs more than recording it.

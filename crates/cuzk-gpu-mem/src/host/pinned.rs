@@ -184,7 +184,10 @@ impl HostInner {
     fn unmap(&self, chunk: Chunk) {
         if chunk.pinned {
             let start = chunk.pages.start().as_ptr().addr();
-            self.registry.release(self, start, chunk.pages.bytes());
+            if !self.registry.release(self, start, chunk.pages.bytes()) {
+                // Pages that the driver still believes locked are never unmapped.
+                std::mem::forget(chunk.pages);
+            }
         }
     }
 

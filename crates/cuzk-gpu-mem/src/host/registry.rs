@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::{HostInner, HostMemory};
 use crate::Pod;
-use crate::driver::{Code, DriverResult};
+use crate::driver::{Code, DriverError, DriverResult};
 use crate::pages::page_size;
 use crate::stream::StreamCore;
 
@@ -88,7 +88,14 @@ impl Registry {
             return Ok(false);
         }
         let mut segments = self.segments.lock();
-        let mut fresh = Vec::new();
+        sweep(host, &mut segments);
+        if touching(&mut segments, first, end).any(|segment| segment.holders == 0) {
+            // The driver would not let go of these pages, which may no longer be what they were.
+            return Err(DriverError::new(
+                "cuMemHostUnregister",
+                Code::OPERATING_SYSTEM,
+            ));
+        }
         for (from, to) in self.gaps(&segments, first, end) {
             // SAFETY: page-aligned, and mapped as the caller promises.
             let registered = unsafe { host.link.driver().host_register(from, to - from) };
@@ -96,7 +103,7 @@ impl Registry {
                 Ok(()) => Origin::Ours,
                 Err(error) if error.code == Code::HOST_MEMORY_ALREADY_REGISTERED => Origin::Foreign,
                 Err(error) => {
-                    self.roll_back(host, &mut segments, &fresh);
+                    sweep(host, &mut segments); // the new ones have no holder yet
                     return Err(error);
                 }
             };
@@ -109,7 +116,6 @@ impl Registry {
                     users: Vec::new(),
                 },
             );
-            fresh.push(from);
         }
         for segment in touching(&mut segments, first, end) {
             segment.holders += 1;
@@ -145,36 +151,16 @@ impl Registry {
         gaps
     }
 
-    fn roll_back(
-        &self,
-        host: &HostInner,
-        segments: &mut BTreeMap<usize, Segment>,
-        fresh: &[usize],
-    ) {
-        for start in fresh {
-            if let Some(segment) = segments.remove(start) {
-                unregister(host, *start, &segment);
-            }
-        }
-    }
-
     /// One holder lets go of the pages of a range; those without a holder are unregistered, once.
-    pub(super) fn release(&self, host: &HostInner, start: usize, bytes: usize) {
+    /// Says whether the driver has let go too of all that this holder was the last of.
+    pub(super) fn release(&self, host: &HostInner, start: usize, bytes: usize) -> bool {
         let (first, end) = inner_pages(start, bytes);
         let mut segments = self.segments.lock();
         for segment in touching(&mut segments, first, end) {
             segment.holders -= 1;
         }
-        let idle: Vec<usize> = segments
-            .iter()
-            .filter(|(_, segment)| segment.holders == 0)
-            .map(|(&s, _)| s)
-            .collect();
-        for start in idle {
-            if let Some(segment) = segments.remove(&start) {
-                unregister(host, start, &segment);
-            }
-        }
+        sweep(host, &mut segments);
+        touching(&mut segments, first, end).all(|segment| segment.holders > 0)
     }
 
     pub(super) fn pieces(
@@ -253,18 +239,25 @@ fn segments_touching(
         .map(|(&start, segment)| (start, segment))
 }
 
-/// Waits for the copies that used the segment, then gives its pages back.
-fn unregister(host: &HostInner, start: usize, segment: &Segment) {
+/// Unregisters the segments that have no holder. One that the driver does not let go of stays, for
+/// the next sweep.
+fn sweep(host: &HostInner, segments: &mut BTreeMap<usize, Segment>) {
+    segments.retain(|&start, segment| segment.holders > 0 || !unregister(host, start, segment));
+}
+
+/// Waits for the copies that used the segment, then gives its pages back; says whether it could.
+fn unregister(host: &HostInner, start: usize, segment: &Segment) -> bool {
     for user in &segment.users {
         if user.link.usable() {
             let _ = user.settle();
         }
     }
-    if segment.origin == Origin::Ours {
-        // SAFETY: registered by us under this address, and no copy uses it any more.
-        host.link
-            .run_in_drop(|driver| unsafe { driver.host_unregister(start) });
+    if segment.origin == Origin::Foreign || !host.link.usable() {
+        return true;
     }
+    // SAFETY: registered by us under this address, and no copy uses it any more.
+    host.link
+        .run_in_drop(|driver| unsafe { driver.host_unregister(start) })
 }
 
 /// A share in the registrations of a range.
