@@ -6,6 +6,7 @@ use std::io::Write;
 
 use cuzk_field::Scalar;
 use cuzk_field::constants::FR_MODULUS;
+use zeroize::Zeroize as _;
 
 use crate::array::ItemArray;
 use crate::container::{Container, FileType, Section};
@@ -89,9 +90,13 @@ fn read_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<WtnsFile, E
             .at(place.clone().entry("value", index).offset(offset))
         })
     });
-    // Whatever was read is wiped when dropped, after an error too.
+    if let Err(error) = result {
+        // What was read, not the memory reserved for the rest: wiping would touch all its pages.
+        values.iter_mut().zeroize();
+        return Err(error);
+    }
+    // From here on the values are wiped when dropped.
     let witness = Witness::new(values);
-    result?;
     if !witness.values().first().is_some_and(Scalar::is_one) {
         return Err(Error::new(
             ErrorKind::BadWitness,
