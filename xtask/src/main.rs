@@ -14,6 +14,7 @@ mod container;
 mod doctor;
 mod edges;
 mod interop;
+mod licences;
 mod node;
 mod policy;
 mod prove;
@@ -36,7 +37,7 @@ Usage: cargo xtask COMMAND
   bench [NAME ..] [-- OPTION ..]
                         the Criterion benches, all or those named
   doctor                what this machine has of what cuzk can use
-  check                 format, crate edges and policy alone: needs no build
+  check                 format, crate edges, licences and policy: no build
   testdata [NAME ..]    make the cases of testdata/ again with circom and snarkjs
   node [ARG ..]         run a tool of testdata/tools, e.g. `cargo xtask node snarkjs --help`
 ";

@@ -41,6 +41,9 @@ pub(crate) fn check() -> Result<()> {
     let list = repo::output(
         std::process::Command::new("git")
             .args([
+                // The folder may belong to another user, as in a container.
+                "-c",
+                "safe.directory=*",
                 "ls-files",
                 "--cached",
                 "--others",
@@ -121,6 +124,25 @@ mod tests {
     #[test]
     fn this_repository_is_clean() {
         check().unwrap();
+    }
+
+    #[test]
+    fn every_dependency_has_its_reason() {
+        let root = repo::root();
+        let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+        let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap();
+        let (_, list) = manifest.split_once("[workspace.dependencies]").unwrap();
+        let (list, _) = list.split_once("\n[").unwrap();
+        for line in list.lines() {
+            let Some((name, _)) = line.split_once(" = ") else {
+                continue;
+            };
+            let fine = name.starts_with("cuzk-") || reasons.contains(&format!("`{name}`"));
+            assert!(
+                fine,
+                "docs/dependencies.md does not say why {name} is there"
+            );
+        }
     }
 
     #[test]

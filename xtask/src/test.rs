@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::steps::Steps;
-use crate::{edges, interop, policy, repo};
+use crate::{edges, interop, licences, policy, repo};
 
 /// How long the fuzz targets run in all.
 const FUZZ_SECONDS: &str = "20";
@@ -106,6 +106,7 @@ fn checks(steps: &mut Steps) {
     });
     cargo(steps, "format", &["fmt", "--all", "--check"]);
     steps.step("crate edges", edges::check);
+    steps.step("licences of dependencies", licences::check);
     steps.step("policy: no registry host, no machine path", policy::check);
 }
 
