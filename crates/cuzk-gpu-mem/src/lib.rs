@@ -74,7 +74,7 @@ pub use plan::{Admission, Footprint, StagingPlan, StagingRequest, Tier};
 pub use reclaim::{TrimPolicy, TrimReport};
 pub use recorder::{Direction, OpenSpan, Recorder, Span, Timeline, TransferRecord};
 pub use select::{Selector, list};
-pub use settings::Settings;
+pub use settings::{Settings, Sharing};
 pub use stream::{Event, Stream};
 pub use transfer::{Transfer, TransferScope};
 pub use units::{Bytes, GIB, MIB};

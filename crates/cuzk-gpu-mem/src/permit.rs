@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::plan::Admission;
 use crate::reclaim::{Patience, TrimPolicy};
 use crate::recorder::Recorder;
+use crate::settings::Sharing;
 use crate::stream::{Stream, thread_number};
 
 /// One lock per device, and who holds it. There is no queue: who asks, and when, is decided above.
@@ -73,7 +74,11 @@ impl Held<'_> {
         self.drained = true;
         let drained = self.device.inner.compute_stream.synchronize();
         self.device.reclaim(Patience::TakeWhatIsDone);
-        drained
+        drained?;
+        if self.device.inner.settings.sharing == Sharing::Shared {
+            self.device.release(TrimPolicy::Completed, Side::Inside)?;
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,17 @@ use crate::driver::cuda::PoolSettings;
 use crate::host::HostMemory;
 use crate::units::MIB;
 
+/// Whether other processes work on the card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// The card is ours: freed bytes stay in the pool, and the next section has them at once.
+    #[default]
+    Exclusive,
+    /// Others need room too: after each compute section the pool's idle bytes go back to the
+    /// device, and the next section maps them anew (about 2 ms a GiB).
+    Shared,
+}
+
 /// Settings of a [`Device`](crate::Device).
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -15,6 +26,8 @@ pub struct Settings {
     pub reserve: u64,
     /// The stream-ordered pool of a CUDA device.
     pub pool: PoolSettings,
+    /// Whether other processes work on the card.
+    pub sharing: Sharing,
     /// How long an allocation keeps asking while other processes hold what it needs, before it
     /// reports out of memory.
     pub wait_for_memory: Duration,
@@ -36,6 +49,7 @@ impl Default for Settings {
             limit: None,
             reserve: Self::DEFAULT_RESERVE,
             pool: PoolSettings::default(),
+            sharing: Sharing::Exclusive,
             wait_for_memory: Duration::ZERO,
             pinned_limit: HostMemory::DEFAULT_LIMIT,
             host: None,
