@@ -1,4 +1,5 @@
-//! What no committed file may hold: the host of a package registry, a path of somebody's machine.
+//! What no committed file may hold: the host of a package registry, a path of somebody's machine, a
+//! link to a file that is not there.
 //!
 //! A lock file that names a host sends everybody to that host; a path of one machine is wrong on
 //! every other.
@@ -62,6 +63,9 @@ pub(crate) fn check() -> Result<()> {
         let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
         if let Ok(text) = std::str::from_utf8(&bytes) {
             faults.extend(faults_of(name, text));
+            if name.ends_with(".md") {
+                faults.extend(dead_links(&path, text).map(|link| format!("{name}: no {link}")));
+            }
         }
     }
     if !faults.is_empty() {
@@ -104,6 +108,15 @@ fn faults_of(name: &str, text: &str) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Links of a Markdown file to files that are not there.
+fn dead_links<'a>(path: &'a Path, text: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#']).next())
+        .filter(|link| !link.is_empty() && !link.contains("://"))
+        .filter(|link| !path.with_file_name("").join(link).exists())
 }
 
 /// Whether `needle` stands in `line` where a path can begin: not inside a longer one, as in
@@ -155,6 +168,15 @@ mod tests {
             let line = format!("see `{}/x`", path.concat());
             assert_eq!(faults_of("any.txt", &line).len(), 1, "{line}");
         }
+    }
+
+    #[test]
+    fn dead_links_are_found() {
+        let readme = repo::root().join("README.md");
+        let text =
+            "[a](CHANGELOG.md) [b](docs/none.md) [c](https://example.net) [d](#e) [f](deny.toml#g)";
+        let dead: Vec<_> = dead_links(&readme, text).collect();
+        assert_eq!(dead, ["docs/none.md"]);
     }
 
     #[test]
