@@ -18,6 +18,7 @@ mod write;
 use cuzk_field::Scalar;
 
 use crate::checks::unbound_inputs;
+use crate::detect::{FileKind, or_wrong_format};
 use crate::error::{Error, ErrorKind, Note, NoteKind, Place};
 use crate::model::{Proof, VerifyingKey};
 use crate::options::LoadOptions;
@@ -43,27 +44,6 @@ const KEY_MEMBERS: [&str; 6] = [
     "IC",
 ];
 
-/// Which of the three files a JSON text is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum JsonKind {
-    /// `verification_key.json`.
-    VerificationKey,
-    /// `proof.json`.
-    Proof,
-    /// `public.json`.
-    Public,
-}
-
-impl JsonKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::VerificationKey => "a verification key",
-            Self::Proof => "a proof",
-            Self::Public => "a list of public values",
-        }
-    }
-}
-
 /// Reads `verification_key.json`.
 ///
 /// # Errors
@@ -75,7 +55,9 @@ pub fn read_verification_key(
     source: &(impl ReadAt + ?Sized),
     options: &LoadOptions<'_>,
 ) -> Result<(VerifyingKey, Vec<Note>), Error> {
-    read(&source, |text| key_from_text(text, options))
+    read(&source, FileKind::VerificationKeyJson, |text| {
+        key_from_text(text, options)
+    })
 }
 
 /// Reads `proof.json`. An identity among its points is refused: no prover makes one.
@@ -86,7 +68,9 @@ pub fn read_proof(
     source: &(impl ReadAt + ?Sized),
     options: &LoadOptions<'_>,
 ) -> Result<(Proof, Vec<Note>), Error> {
-    read(&source, |text| proof_from_text(text, options))
+    read(&source, FileKind::ProofJson, |text| {
+        proof_from_text(text, options)
+    })
 }
 
 /// Reads `public.json`, an array. `null` is an empty one, with a note: rapidsnark writes it so.
@@ -98,19 +82,25 @@ pub fn read_public(
     source: &(impl ReadAt + ?Sized),
     options: &LoadOptions<'_>,
 ) -> Result<(Vec<Scalar>, Vec<Note>), Error> {
-    read(&source, |text| public_from_text(text, options))
+    read(&source, FileKind::PublicJson, |text| {
+        public_from_text(text, options)
+    })
 }
 
 /// Which of the three files `text` is, by its members alone.
 ///
 /// # Errors
 /// [`ErrorKind::BadText`] when it is no JSON.
-pub fn kind_of(text: &[u8]) -> Result<Option<JsonKind>, Error> {
+pub fn kind_of(text: &[u8]) -> Result<Option<FileKind>, Error> {
     Ok(scan(&mut Parser::new(text)?)?.kind)
 }
 
 /// Reads the whole text, and names the file in errors.
-fn read<T>(source: &dyn ReadAt, parse: impl FnOnce(&[u8]) -> Result<T, Error>) -> Result<T, Error> {
+fn read<T>(
+    source: &dyn ReadAt,
+    wanted: FileKind,
+    parse: impl FnOnce(&[u8]) -> Result<T, Error>,
+) -> Result<T, Error> {
     let load = || {
         let len = source.len();
         if len > TEXT_BYTES_MAX {
@@ -128,13 +118,13 @@ fn read<T>(source: &dyn ReadAt, parse: impl FnOnce(&[u8]) -> Result<T, Error>) -
         source.read_exact_at(0, &mut text)?;
         parse(&text)
     };
-    load().map_err(|error| error.in_file(source.name()))
+    load().map_err(|error| or_wrong_format(source, error, &[wanted]).in_file(source.name()))
 }
 
 /// What a first pass over a text finds.
 #[derive(Default)]
 struct Scan<'a> {
-    kind: Option<JsonKind>,
+    kind: Option<FileKind>,
     curve: Option<&'a str>,
     protocol: Option<&'a str>,
 }
@@ -172,18 +162,18 @@ fn scan<'a>(parser: &mut Parser<'a>) -> Result<Scan<'a>, Error> {
             })?;
             let (proof, key) = seen[2..].split_at(PROOF_POINTS.len());
             found.kind = if proof.iter().all(|seen| *seen) {
-                Some(JsonKind::Proof)
+                Some(FileKind::ProofJson)
             } else if key.iter().filter(|seen| **seen).count() >= KEY_MEMBERS.len() / 2 {
-                Some(JsonKind::VerificationKey)
+                Some(FileKind::VerificationKeyJson)
             } else {
                 None
             };
         }
         Some(b'[') => {
             parser.skip_value()?;
-            found.kind = Some(JsonKind::Public);
+            found.kind = Some(FileKind::PublicJson);
         }
-        _ if parser.null() => found.kind = Some(JsonKind::Public),
+        _ if parser.null() => found.kind = Some(FileKind::PublicJson),
         _ => parser.skip_value()?,
     }
     parser.finish()?;
@@ -194,7 +184,7 @@ fn scan<'a>(parser: &mut Parser<'a>) -> Result<Scan<'a>, Error> {
 /// of another are not on this one.
 fn check_kind(
     text: &[u8],
-    wanted: JsonKind,
+    wanted: FileKind,
     options: &LoadOptions<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
@@ -210,7 +200,7 @@ fn check_kind(
             ),
         });
     }
-    if wanted == JsonKind::Public {
+    if wanted == FileKind::PublicJson {
         return Ok(());
     }
     let quoted = |name: &str| {
@@ -265,7 +255,7 @@ fn key_from_text(
     options: &LoadOptions<'_>,
 ) -> Result<(VerifyingKey, Vec<Note>), Error> {
     let mut notes = Vec::new();
-    check_kind(text, JsonKind::VerificationKey, options, &mut notes)?;
+    check_kind(text, FileKind::VerificationKeyJson, options, &mut notes)?;
     let (mut num_public, mut alpha, mut beta, mut gamma, mut delta) =
         (None, None, None, None, None);
     let mut ic = None;
@@ -333,7 +323,7 @@ fn key_from_text(
 
 fn proof_from_text(text: &[u8], options: &LoadOptions<'_>) -> Result<(Proof, Vec<Note>), Error> {
     let mut notes = Vec::new();
-    check_kind(text, JsonKind::Proof, options, &mut notes)?;
+    check_kind(text, FileKind::ProofJson, options, &mut notes)?;
     let (mut a, mut b, mut c) = (None, None, None);
     let parser = &mut Parser::new(text)?;
     parser.object(|parser, name| {
@@ -368,7 +358,7 @@ fn public_from_text(
     options: &LoadOptions<'_>,
 ) -> Result<(Vec<Scalar>, Vec<Note>), Error> {
     let mut notes = Vec::new();
-    check_kind(text, JsonKind::Public, options, &mut notes)?;
+    check_kind(text, FileKind::PublicJson, options, &mut notes)?;
     let mut values = Vec::new();
     let parser = &mut Parser::new(text)?;
     if parser.null() {

@@ -22,28 +22,30 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod arkworks;
 mod array;
+pub mod bellman;
 mod checks;
 mod coefficients;
 mod container;
-#[allow(dead_code)] // until every reader has landed
 mod cursor;
 mod detect;
 pub mod error;
 pub mod json;
+mod keyfile;
 pub mod model;
 pub mod options;
 mod output;
-#[allow(dead_code)] // until every reader has landed
 mod points;
 mod prime;
+pub mod proof;
 pub mod r1cs;
 pub mod source;
 mod stream;
 pub mod wtns;
 pub mod zkey;
 
-pub use detect::guess_format;
+pub use detect::{FileKind, guess_format, sniff};
 pub use error::{Error, ErrorClass, ErrorKind, Note, NoteKind, Place};
 pub use model::{
     AbMatrices, CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout, R1cs,

@@ -55,7 +55,16 @@ impl PointForm {
         }
     }
 
-    fn decode<P: PointEncoding>(self, bytes: &[u8]) -> Result<P, PointError> {
+    /// Writes one point; `out` has the width of [`Self::bytes`].
+    pub(crate) fn encode<P: PointEncoding>(self, point: &P, out: &mut [u8]) {
+        match self {
+            Self::Iden3 => point.write_iden3(out),
+            Self::ZcashUncompressed => point.write_zcash_uncompressed(out),
+            Self::ZcashCompressed => point.write_zcash_compressed(out),
+        }
+    }
+
+    pub(crate) fn decode<P: PointEncoding>(self, bytes: &[u8]) -> Result<P, PointError> {
         match self {
             Self::Iden3 => P::from_iden3(bytes),
             Self::ZcashUncompressed => P::from_zcash_uncompressed(bytes),

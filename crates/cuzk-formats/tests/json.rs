@@ -2,10 +2,12 @@
 
 use cuzk_field::{Field as _, Fp, Fp2, G1Affine, G1Xyzz, G2Affine, G2Xyzz, Scalar};
 use cuzk_formats::json::{
-    JsonKind, kind_of, proof_to_string, public_to_string, read_proof, read_public,
-    read_verification_key, verification_key_to_string,
+    kind_of, proof_to_string, public_to_string, read_proof, read_public, read_verification_key,
+    verification_key_to_string,
 };
-use cuzk_formats::{Bytes, Error, ErrorKind, LoadOptions, Note, NoteKind, Proof, VerifyingKey};
+use cuzk_formats::{
+    Bytes, Error, ErrorKind, FileKind, LoadOptions, Note, NoteKind, Proof, VerifyingKey,
+};
 
 const KEY: &str = include_str!("data/verification_key.json");
 const PROOF: &str = include_str!("data/proof.json");
@@ -191,18 +193,29 @@ fn swapped_files_are_named() {
         (|text| public(text).unwrap_err().kind(), PUBLIC),
     ];
     for (read, own) in readers {
-        for text in [KEY, PROOF, PUBLIC, "{}", "{\"a\": [1, 2]}"] {
+        for text in [
+            KEY,
+            PROOF,
+            PUBLIC,
+            "{}",
+            "{\"a\": [1, 2]}",
+            "zkey\u{1}",
+            "PK\u{3}\u{4}",
+        ] {
             if text != own {
                 assert_eq!(read(text), ErrorKind::WrongFormat, "{text:.40}");
             }
         }
     }
     let error = proof(KEY).unwrap_err();
-    assert_eq!(error.found(), "a verification key");
+    assert_eq!(error.found(), "a verification key in JSON");
     assert_eq!(error.file(), Some("proof.json"));
-    assert_eq!(kind_of(KEY.as_bytes()), Ok(Some(JsonKind::VerificationKey)));
-    assert_eq!(kind_of(PROOF.as_bytes()), Ok(Some(JsonKind::Proof)));
-    assert_eq!(kind_of(PUBLIC.as_bytes()), Ok(Some(JsonKind::Public)));
+    assert_eq!(
+        kind_of(KEY.as_bytes()),
+        Ok(Some(FileKind::VerificationKeyJson))
+    );
+    assert_eq!(kind_of(PROOF.as_bytes()), Ok(Some(FileKind::ProofJson)));
+    assert_eq!(kind_of(PUBLIC.as_bytes()), Ok(Some(FileKind::PublicJson)));
     assert_eq!(kind_of(b"{\"log\": true}"), Ok(None));
     assert!(kind_of(b"zkey").is_err());
 }

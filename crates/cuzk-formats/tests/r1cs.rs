@@ -267,7 +267,7 @@ fn fi_08_what_is_no_r1cs_says_what_it_is() {
     for (bytes, what) in [
         (common::small_wtns(&[1, 2]), "a witness (.wtns)"),
         (common::small_zkey(), "a snarkjs key (.zkey)"),
-        (b"{\"pi_a\": []}   ".to_vec(), "a JSON object"),
+        (b"{\"pi_a\": []}   ".to_vec(), "a proof in JSON"),
     ] {
         let error = refused(&bytes);
         assert_eq!(error.kind(), ErrorKind::WrongFormat);
