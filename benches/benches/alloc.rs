@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use cudarc::driver::result;
-use cuzk_gpu_mem::driver::{AllocKind, Driver, Point, StreamId};
+use cuzk_gpu_mem::driver::{AllocKind, Point, StreamId};
 use cuzk_gpu_mem::{MIB, Stream, TrimPolicy};
 use device::{Bench, median, time};
 

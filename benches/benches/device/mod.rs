@@ -3,6 +3,7 @@
 //! These benches are not Criterion's: they time a card, whole buffers at a time, and print one
 //! table. Without a card, or with `--test`, the bodies run once on an emulated device, so that none
 //! rots; the figures then mean nothing, and the output says so.
+#![allow(dead_code)] // each bench uses its part
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,18 +12,18 @@ use cuzk_gpu_mem::driver::SimDriver;
 use cuzk_gpu_mem::{Device, GIB, Selector, Settings};
 
 /// A figure: its name, its value, its unit.
-pub struct Row {
+pub(crate) struct Row {
     name: String,
     value: f64,
     unit: &'static str,
 }
 
 /// One run of a bench.
-pub struct Bench {
+pub(crate) struct Bench {
     /// The device measured.
-    pub device: Device,
+    pub(crate) device: Device,
     /// Whether the figures mean something.
-    pub real: bool,
+    pub(crate) real: bool,
     name: &'static str,
     json: bool,
     rows: Vec<Row>,
@@ -30,7 +31,7 @@ pub struct Bench {
 
 impl Bench {
     /// Reads the options (`--device NAME`, `--json`, `--test`) and opens the device.
-    pub fn open(name: &'static str) -> Self {
+    pub(crate) fn open(name: &'static str) -> Self {
         let args: Vec<String> = std::env::args().collect();
         let has = |option: &str| args.iter().any(|arg| arg == option);
         let named = args
@@ -71,7 +72,7 @@ impl Bench {
     }
 
     /// The size to measure with: `bytes` on a card, a token size otherwise.
-    pub fn size(&self, bytes: u64) -> u64 {
+    pub(crate) fn size(&self, bytes: u64) -> u64 {
         if self.real {
             bytes
         } else {
@@ -80,25 +81,25 @@ impl Bench {
     }
 
     /// The rounds to measure: `rounds` on a card, two otherwise.
-    pub fn rounds(&self, rounds: usize) -> usize {
+    pub(crate) fn rounds(&self, rounds: usize) -> usize {
         if self.real { rounds } else { rounds.min(2) }
     }
 
     /// Notes and prints a figure.
-    pub fn row(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
+    pub(crate) fn row(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
         let name = name.into();
         println!("  {name:<56} {value:>12.3} {unit}");
         self.rows.push(Row { name, value, unit });
     }
 
     /// A rate from bytes and the median of times.
-    pub fn rate(&mut self, name: impl Into<String>, bytes: u64, times: Vec<Duration>) {
+    pub(crate) fn rate(&mut self, name: impl Into<String>, bytes: u64, times: Vec<Duration>) {
         let seconds = median(times).as_secs_f64();
         self.row(name, bytes as f64 / seconds.max(1e-9) / 1e9, "GB/s");
     }
 
     /// Prints the whole as one line of JSON, where asked to.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         if !self.json {
             return;
         }
@@ -123,14 +124,14 @@ impl Bench {
 }
 
 /// How long `body` takes.
-pub fn time(body: impl FnOnce()) -> Duration {
+pub(crate) fn time(body: impl FnOnce()) -> Duration {
     let start = Instant::now();
     body();
     start.elapsed()
 }
 
 /// The middle of an odd number of times, the upper middle of an even one.
-pub fn median(mut times: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }

@@ -151,7 +151,7 @@ mod tests {
     fn pages_are_zeroed_aligned_and_writable() {
         for bytes in [1, 4096, 4097, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 1] {
             let pages = Pages::map(bytes).unwrap();
-            assert!(pages.bytes() >= bytes && pages.bytes() % page_size() == 0);
+            assert!(pages.bytes() >= bytes && pages.bytes().is_multiple_of(page_size()));
             let align = if bytes >= HUGE_PAGE {
                 HUGE_PAGE
             } else {

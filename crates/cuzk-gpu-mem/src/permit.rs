@@ -72,6 +72,7 @@ impl Held<'_> {
     /// Freed before the lock: the section's frees are not merely issued, they have completed.
     fn drain(&mut self) -> Result<()> {
         self.drained = true;
+        self.device.reclaim(Patience::TakeWhatIsDone); // puts fences behind the frees
         let drained = self.device.inner.compute_stream.synchronize();
         self.device.reclaim(Patience::TakeWhatIsDone);
         drained?;

@@ -4,20 +4,28 @@
 //! A step that fails is tried again by the next who asks; nothing is forgotten, nothing is freed
 //! twice.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::budget::Reservation;
 use crate::device::Device;
-use crate::driver::{AllocKind, DevicePtr, DriverResult, EventId, MemInfo, Point};
+use crate::driver::{AllocKind, DevicePtr, DriverResult, MemInfo, Point, StreamId};
 use crate::error::Result;
 use crate::link::Link;
 use crate::permit::Side;
-use crate::stream::StreamCore;
+use crate::stream::{Event, StreamCore};
+use crate::units::MIB;
 
 /// Above this many retired blocks, whoever retires one more looks which have completed.
 const LOOK_AT: usize = 64;
+
+/// Blocks of this size get a fence of their own at once, so that they come back as early as can be.
+/// Smaller ones share the fence that the next look records: an event costs as much as an allocation
+/// from a warm pool, and 64 small blocks are little memory.
+const FENCE_AT_ONCE: u64 = 16 * MIB;
 
 /// A block without an owner, on its way back.
 #[derive(Debug)]
@@ -33,22 +41,57 @@ pub(crate) struct Retired {
 /// What is to be done next. Stream-ordered: wipe, free, mark, wait for the fence. Synchronous:
 /// wipe, mark, wait for the fence, free; so that dropping never blocks and never frees what the
 /// device still uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Step {
     Wipe,
     Free,
     Mark,
-    Fence(EventId),
+    Fence(Arc<Fence>),
     Done,
+}
+
+/// A place in a stream behind the last uses, or the frees, of one or more blocks.
+#[derive(Debug)]
+pub(crate) struct Fence {
+    event: Event,
+    /// The host has waited for it: the driver now counts the bytes before it as idle.
+    passed: AtomicBool,
 }
 
 /// How long reclaiming may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Issue what is next; ask nothing.
-    IssueOnly,
     TakeWhatIsDone,
     Wait,
+}
+
+impl Fence {
+    fn record(stream: &Arc<StreamCore>) -> DriverResult<Arc<Self>> {
+        Ok(Arc::new(Self {
+            event: stream.mark_raw()?,
+            passed: AtomicBool::new(false),
+        }))
+    }
+
+    /// Whether the stream has got past it, now or after waiting.
+    ///
+    /// What has been reached is waited for as well: a query alone does not make the driver count
+    /// the bytes as idle.
+    fn passed(&self, link: &Link, patience: Patience) -> DriverResult<bool> {
+        if self.passed.load(Ordering::Acquire) {
+            return Ok(true);
+        }
+        let (driver, point) = (link.driver(), Point::Event(self.event.id));
+        // SAFETY: the event is live while `self` is.
+        unsafe {
+            if patience == Patience::TakeWhatIsDone && !driver.query(point)? {
+                return Ok(false);
+            }
+            driver.wait(point)?;
+        }
+        self.passed.store(true, Ordering::Release);
+        Ok(true)
+    }
 }
 
 impl Retired {
@@ -61,53 +104,65 @@ impl Retired {
         }
     }
 
-    /// Goes on as far as it can; `Ok(true)` when the block is gone. On an error the step stands.
-    fn advance(&mut self, link: &Link, patience: Patience) -> DriverResult<bool> {
-        let driver = &**link.driver();
-        let stream = self.stream.id;
-        let synchronous = self.kind == AllocKind::Synchronous;
-        loop {
-            self.step = match self.step {
-                Step::Wipe => {
-                    // SAFETY: the block is live and this entry its only owner.
-                    unsafe { driver.fill(self.ptr, 0, self.bytes as usize, stream)? };
-                    Self::first_step(self.kind, false)
-                }
-                Step::Free => {
-                    // SAFETY: the block is live and this entry its only owner. Stream-ordered: its
-                    // last use is ordered before this on its stream. Synchronous: the fence behind
-                    // its last use has been reached. The step changes on success, so never twice.
-                    unsafe { driver.free(self.kind, self.ptr, stream)? };
-                    if synchronous { Step::Done } else { Step::Mark }
-                }
-                Step::Mark => {
-                    let event = link.take_event()?;
-                    // SAFETY: the stream is kept alive by this entry, the event is ours.
-                    if let Err(error) = unsafe { driver.record(event, stream) } {
-                        link.return_event(event);
-                        return Err(error);
-                    }
-                    Step::Fence(event)
-                }
-                Step::Fence(event) => {
-                    if patience == Patience::IssueOnly {
-                        return Ok(false);
-                    }
-                    let point = Point::Event(event);
-                    // SAFETY: the event is live and ours.
-                    if patience == Patience::TakeWhatIsDone && !unsafe { driver.query(point)? } {
-                        return Ok(false);
-                    }
-                    // Waiting, also for what has been reached, is what makes the driver count the
-                    // bytes as idle: a query alone does not.
-                    // SAFETY: as above.
-                    unsafe { driver.wait(point)? };
-                    link.return_event(event);
-                    if synchronous { Step::Free } else { Step::Done }
-                }
-                Step::Done => return Ok(true),
+    /// Whether something is to be issued before the fence: at once, or again after a failure.
+    fn is_unissued(&self) -> bool {
+        match self.step {
+            Step::Wipe => true,
+            Step::Free => self.kind == AllocKind::StreamOrdered,
+            Step::Mark | Step::Fence(_) | Step::Done => false,
+        }
+    }
+
+    /// Issues what stands before the fence. On an error the step stands.
+    fn issue(&mut self, link: &Link) -> DriverResult<()> {
+        let (driver, stream) = (link.driver(), self.stream.id);
+        if matches!(self.step, Step::Wipe) {
+            // SAFETY: the block is live and this entry its only owner.
+            unsafe { driver.fill(self.ptr, 0, self.bytes as usize, stream)? };
+            self.step = Self::first_step(self.kind, false);
+        }
+        if matches!(self.step, Step::Free) && self.kind == AllocKind::StreamOrdered {
+            // SAFETY: the block is live, this entry its only owner, its last use ordered before
+            // this on its stream. The step changes on success, so it is never freed twice.
+            unsafe { driver.free(self.kind, self.ptr, stream)? };
+            self.step = Step::Mark;
+        }
+        Ok(())
+    }
+
+    /// Goes on behind what was issued, as far as it can; `Ok(true)` when the block is gone. On an
+    /// error the step stands.
+    /// `fences` are those recorded by this look, one a stream.
+    fn advance(
+        &mut self,
+        link: &Link,
+        patience: Patience,
+        fences: &mut BTreeMap<StreamId, Arc<Fence>>,
+    ) -> DriverResult<bool> {
+        if matches!(self.step, Step::Mark) {
+            let fence = match fences.get(&self.stream.id) {
+                Some(fence) => Arc::clone(fence),
+                None => Fence::record(&self.stream)?,
+            };
+            fences.insert(self.stream.id, Arc::clone(&fence));
+            self.step = Step::Fence(fence);
+        }
+        if let Step::Fence(fence) = &self.step {
+            if !fence.passed(link, patience)? {
+                return Ok(false);
+            }
+            self.step = match self.kind {
+                AllocKind::StreamOrdered => Step::Done,
+                AllocKind::Synchronous => Step::Free,
             };
         }
+        if matches!(self.step, Step::Free) {
+            // SAFETY: the block is live, this entry its only owner, and the fence behind its last
+            // use has been passed. The step changes on success, so it is never freed twice.
+            unsafe { link.driver().free(self.kind, self.ptr, self.stream.id)? };
+            self.step = Step::Done;
+        }
+        Ok(true)
     }
 }
 
@@ -127,8 +182,12 @@ impl Reclaimer {
         if !link.usable() {
             return; // The context took the memory with it.
         }
-        // Issue what can be issued now, so that the free takes its place in the stream's order.
-        if let Err(error) = block.advance(link, Patience::IssueOnly) {
+        // Issued now, so that the free takes its place in the stream's order.
+        let mut issued = block.issue(link);
+        if issued.is_ok() && block.bytes >= FENCE_AT_ONCE {
+            issued = Fence::record(&block.stream).map(|fence| block.step = Step::Fence(fence));
+        }
+        if let Err(error) = issued {
             link.defer(error);
         }
         let many = {
@@ -146,14 +205,26 @@ impl Reclaimer {
     pub(crate) fn reclaim(&self, link: &Link, patience: Patience) -> usize {
         let _one_at_a_time = self.reclaiming.lock();
         let mut list = std::mem::take(&mut *self.retired.lock());
-        if !link.usable() {
+        if list.is_empty() || !link.usable() {
             return 0;
         }
-        list.retain_mut(|block| match block.advance(link, patience) {
-            Ok(done) => !done,
-            Err(error) => {
+        // All that failed to be issued first: a fence recorded here is behind every free before it.
+        for block in list.iter_mut().filter(|block| block.is_unissued()) {
+            if let Err(error) = block.issue(link) {
                 link.defer(error);
-                link.usable()
+            }
+        }
+        let mut fences = BTreeMap::new();
+        list.retain_mut(|block| {
+            if block.is_unissued() {
+                return link.usable();
+            }
+            match block.advance(link, patience, &mut fences) {
+                Ok(done) => !done,
+                Err(error) => {
+                    link.defer(error);
+                    link.usable()
+                }
             }
         });
         let mut retired = self.retired.lock();

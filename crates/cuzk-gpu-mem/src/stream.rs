@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::device::Device;
-use crate::driver::{EventId, Point, StreamId};
+use crate::driver::{DriverResult, EventId, Point, StreamId};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::recorder::Recorder;
@@ -48,11 +48,15 @@ impl StreamCore {
     }
 
     /// Marks the present end of the stream with a recycled event.
-    pub(crate) fn mark(self: &Arc<Self>) -> Result<Event> {
+    pub(crate) fn mark(&self) -> Result<Event> {
+        self.mark_raw().map_err(|error| self.link.fail(error))
+    }
+
+    /// [`StreamCore::mark`] for those who keep the driver's error.
+    pub(crate) fn mark_raw(&self) -> DriverResult<Event> {
         let event = Event::untimed(&self.link)?;
         // SAFETY: the event and this stream are live and of this link's driver.
-        self.link
-            .run(|driver| unsafe { driver.record(event.id, self.id) })?;
+        unsafe { self.link.driver().record(event.id, self.id)? };
         Ok(event)
     }
 
@@ -83,11 +87,10 @@ impl StreamCore {
             return outcome;
         };
         for attempt in 0..ATTEMPTS {
-            // SAFETY: the stream is live while `self` is.
-            match self
-                .link
-                .run(|driver| unsafe { driver.query(Point::Stream(self.id)) })
-            {
+            match self.link.run(|driver| {
+                // SAFETY: the stream is live while `self` is.
+                unsafe { driver.query(Point::Stream(self.id)) }
+            }) {
                 Ok(true) => return outcome,
                 Ok(false) => std::thread::yield_now(),
                 Err(_) if self.link.usable() && attempt + 1 < ATTEMPTS => {}
@@ -142,10 +145,10 @@ impl Stream {
     pub fn record_timed(&self) -> Result<Event> {
         self.core.link.ready()?;
         let event = Event::timed(&self.core.link)?;
-        // SAFETY: the event and this stream are live and of this link's driver.
-        self.core
-            .link
-            .run(|driver| unsafe { driver.record(event.id, self.core.id) })?;
+        self.core.link.run(|driver| {
+            // SAFETY: the event and this stream are live and of this link's driver.
+            unsafe { driver.record(event.id, self.core.id) }
+        })?;
         Ok(event)
     }
 
@@ -210,8 +213,8 @@ pub struct Event {
 }
 
 impl Event {
-    fn untimed(link: &Arc<Link>) -> Result<Self> {
-        let id = link.take_event().map_err(|error| link.fail(error))?;
+    fn untimed(link: &Arc<Link>) -> DriverResult<Self> {
+        let id = link.take_event()?;
         Ok(Self {
             link: Arc::clone(link),
             id,

@@ -19,7 +19,7 @@ impl fmt::Display for Bytes {
             MIB..GIB => (MIB, "MiB"),
             _ => (GIB, "GiB"),
         };
-        if self.0 % unit == 0 {
+        if self.0.is_multiple_of(unit) {
             write!(f, "{} {name}", self.0 / unit)
         } else {
             write!(f, "{:.2} {name}", self.0 as f64 / unit as f64)
