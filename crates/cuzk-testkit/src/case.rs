@@ -37,9 +37,15 @@ impl Case {
         self.key_file("circuit.zkey")
     }
 
-    /// `circuit.params`: a proving key in bellman's format.
+    /// `circuit.params`: a proving key in bellman's format. That of the case `sapling_spend` is not
+    /// in its folder: feature `sapling` takes it from a crate.
     pub fn params(&self) -> Option<Vec<u8>> {
-        self.key_file("circuit.params")
+        let own = self.key_file("circuit.params");
+        #[cfg(feature = "sapling")]
+        if own.is_none() && self.name == "sapling_spend" {
+            return Some(wagyu_zcash_parameters::load_sapling_parameters().0);
+        }
+        own
     }
 
     /// `witness.wtns`: the full assignment.
