@@ -29,7 +29,9 @@ pub struct Settings {
     /// Whether other processes work on the card.
     pub sharing: Sharing,
     /// How long an allocation keeps asking while other processes hold what it needs, before it
-    /// reports out of memory.
+    /// reports out of memory. Keep it short where they run jobs like ours: two processes that wait
+    /// with memory in hand wait for each other. On out of memory, let go of what is staged and
+    /// admit again.
     pub wait_for_memory: Duration,
     /// Budget of the pinned pool in bytes (`--host-limit`), where this device makes one.
     pub pinned_limit: u64,

@@ -83,7 +83,7 @@ pub(crate) fn registrations_behave_as_modelled(rig: &Rig) {
         };
         driver.host_register(address, 4 * PAGE).unwrap();
         driver.host_register(address + 4 * PAGE, 4 * PAGE).unwrap();
-        for (page, pages) in [(0, 4), (7, 1), (0, 16), (3, 2)] {
+        for (page, pages) in [(0, 4), (7, 1), (0, 12), (3, 2)] {
             let overlapping = driver.host_register(address + page * PAGE, pages * PAGE);
             assert_eq!(
                 overlapping.unwrap_err().code,

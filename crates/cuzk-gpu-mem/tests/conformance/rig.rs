@@ -117,7 +117,7 @@ impl Rig {
     /// Settings of a process that shares the card with another of its kind.
     pub(crate) fn shared(&self, settings: &mut Settings) {
         settings.sharing = Sharing::Shared;
-        settings.wait_for_memory = Duration::from_secs(60);
+        settings.wait_for_memory = Duration::from_millis(50);
     }
 
     /// Elements of `u64` in so many units.
