@@ -23,6 +23,7 @@
 pub mod ark;
 mod blinding;
 mod circuit;
+mod compare;
 mod error;
 mod key;
 mod prover;
@@ -33,6 +34,7 @@ mod verifier;
 
 pub use blinding::Blinding;
 pub use circuit::{Circuit, QueryVariables};
+pub use compare::{DifferingRow, first_differing_row};
 pub use error::Error;
 pub use key::KeyRef;
 pub use prover::{ProveOptions, Proved, Prover};
