@@ -1,0 +1,422 @@
+//! The command line, and the environment variables that stand in for flags.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{Subcommand, ValueEnum};
+
+use crate::device::DeviceChoice;
+use crate::environment;
+use crate::exit::{self, Exit};
+use crate::sizes;
+
+const AFTER_HELP: &str = "\
+Every flag has an environment variable of the same meaning, named in its help; the flag wins.
+
+Exit codes: 0 ok; 1 a proof does not verify; 2 usage; 3 bad input file; 4 bad witness, or one of
+another circuit; 5 no usable device under --device cuda; 6 out of memory; 7 internal error;
+130 and 143 interrupted by SIGINT and SIGTERM. After a failure no output file is left.";
+
+/// Groth16 proofs over BLS12-381: circom, bellman and arkworks keys.
+#[derive(Parser, Debug)]
+#[command(name = "cuzk", version, propagate_version = true, after_help = AFTER_HELP)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    logs: LogArgs,
+}
+
+/// What is to be done, and how loudly.
+pub(crate) struct Invocation {
+    pub(crate) command: Command,
+    pub(crate) logs: LogArgs,
+}
+
+/// Logs go to stderr.
+#[derive(Args, Debug)]
+pub(crate) struct LogArgs {
+    /// What is logged on stderr: error, warn, info, debug, trace, or directives as
+    /// "cuzk_groth16=debug"
+    #[arg(
+        long,
+        value_name = "FILTER",
+        env = "CUZK_LOG",
+        global = true,
+        default_value = "warn"
+    )]
+    pub(crate) log: String,
+    /// Log more: -v for info, -vv for debug
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Prove from a key, a witness and, where the key needs it, the constraint system
+    Prove(Box<ProveArgs>),
+    /// Verify a proof
+    Verify(VerifyArgs),
+    /// Say what a file is and what it holds
+    Inspect(InspectArgs),
+    /// List the devices that can prove
+    Devices(DevicesArgs),
+}
+
+impl Command {
+    /// Whether the result is to be JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::Prove(args) => args.json,
+            Self::Verify(args) => args.json,
+            Self::Inspect(args) => args.json,
+            Self::Devices(args) => args.json,
+        }
+    }
+}
+
+/// How input files are read.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct LoadArgs {
+    /// Check that every point of a key lies in the subgroup of order r; takes about 40 us a point
+    /// and core. The curve equation is checked always
+    #[arg(long, env = "CUZK_CHECK_SUBGROUP", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) check_subgroup: bool,
+    /// Refuse what is otherwise accepted with a warning: trailing bytes, unknown sections, public
+    /// values that no proof depends on
+    #[arg(long, env = "CUZK_STRICT", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) strict: bool,
+}
+
+/// Which key and circuit to prove with.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Inputs")]
+pub(crate) struct InputArgs {
+    /// Proving key of circom and snarkjs
+    #[arg(long, value_name = "FILE", env = "CUZK_ZKEY")]
+    pub(crate) zkey: Option<PathBuf>,
+    /// Parameters of bellman, bellperson, Filecoin or Zcash; they need --r1cs
+    #[arg(long, value_name = "FILE", env = "CUZK_PARAMS")]
+    pub(crate) params: Option<PathBuf>,
+    /// Proving key of arkworks, compressed or not; it needs --r1cs
+    #[arg(long, value_name = "FILE", env = "CUZK_PK")]
+    pub(crate) pk: Option<PathBuf>,
+    /// Witness (.wtns)
+    #[arg(long, value_name = "FILE", env = "CUZK_WTNS")]
+    pub(crate) wtns: Option<PathBuf>,
+    /// Constraint system (.r1cs). With it the witness is checked before proving, and the first
+    /// violated constraint is named
+    #[arg(long, value_name = "FILE", env = "CUZK_R1CS")]
+    pub(crate) r1cs: Option<PathBuf>,
+    /// Make a circuit of 2^LOG_N rows with key and witness in memory, and prove that
+    #[arg(long, value_name = "LOG_N", env = "CUZK_SYNTHETIC", value_parser = clap::value_parser!(u32).range(1..=28))]
+    pub(crate) synthetic: Option<u32>,
+    /// What the synthetic circuit looks like [default: porep]
+    #[arg(long, value_enum, env = "CUZK_SHAPE")]
+    pub(crate) shape: Option<Shape>,
+    /// Whose conventions the synthetic key follows [default: circom]
+    #[arg(long, value_enum, env = "CUZK_FAMILY")]
+    pub(crate) family: Option<Family>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProveArgs {
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
+
+    /// Where the proof goes; without it the result on stdout has it
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CUZK_PROOF",
+        help_heading = "Outputs"
+    )]
+    pub(crate) proof: Option<PathBuf>,
+    /// Where the public values go, as JSON; without it the result on stdout has them
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CUZK_PUBLIC",
+        help_heading = "Outputs"
+    )]
+    pub(crate) public: Option<PathBuf>,
+    /// How the proof is written. auto: JSON into a file that ends in .json, bytes into one that
+    /// ends in .bin, else as the key's own tools do
+    #[arg(
+        long,
+        value_enum,
+        env = "CUZK_PROOF_FORMAT",
+        default_value = "auto",
+        help_heading = "Outputs"
+    )]
+    pub(crate) proof_format: ProofFormat,
+    /// Print the result as one JSON object
+    #[arg(long, env = "CUZK_JSON", help_heading = "Outputs", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    /// Accept a .wtns whose section length is wrong while all values are there: a defect of the
+    /// JavaScript witness generator for witnesses of 4 GiB and more
+    #[arg(long, env = "CUZK_ACCEPT_WTNS_LENGTH_DEFECT", help_heading = "Reading", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) accept_wtns_length_defect: bool,
+    /// Refuse the key unless its file has this BLAKE3 hash, in hexadecimal (`cuzk inspect --hash`
+    /// prints it)
+    #[arg(long, value_name = "HASH", env = "CUZK_KEY_BLAKE3", help_heading = "Reading", value_parser = parse_hash)]
+    pub(crate) key_blake3: Option<blake3::Hash>,
+
+    /// Where to prove: auto, cpu, cuda, cuda:N or cuda:UUID. auto takes a GPU if one works and says
+    /// what it took; cuda never falls back
+    #[arg(
+        long,
+        env = "CUZK_DEVICE",
+        default_value = "auto",
+        help_heading = "Resources"
+    )]
+    pub(crate) device: DeviceChoice,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", env = "CUZK_THREADS", help_heading = "Resources", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) threads: Option<u16>,
+    /// Refuse, before anything is loaded, what needs more host memory than this, as 24GiB
+    #[arg(long, value_name = "SIZE", env = "CUZK_HOST_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
+    pub(crate) host_limit: Option<u64>,
+    /// Hand out the proof without verifying it; the result says so
+    #[arg(long, env = "CUZK_NO_VERIFY", help_heading = "Resources", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) no_verify: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct VerifyArgs {
+    /// Verifying key: verification_key.json, or one of bellman or arkworks; a proving key will do,
+    /// too
+    #[arg(long, value_name = "FILE", env = "CUZK_VK", help_heading = "Inputs")]
+    pub(crate) vk: Option<PathBuf>,
+    /// Take the verifying key from this .zkey
+    #[arg(long, value_name = "FILE", env = "CUZK_ZKEY", help_heading = "Inputs")]
+    pub(crate) zkey: Option<PathBuf>,
+    /// Take the verifying key from these bellman parameters
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CUZK_PARAMS",
+        help_heading = "Inputs"
+    )]
+    pub(crate) params: Option<PathBuf>,
+    /// Take the verifying key from this arkworks proving key
+    #[arg(long, value_name = "FILE", env = "CUZK_PK", help_heading = "Inputs")]
+    pub(crate) pk: Option<PathBuf>,
+    /// Proof: proof.json, or 192 or 384 bytes
+    #[arg(long, value_name = "FILE", env = "CUZK_PROOF", help_heading = "Inputs")]
+    pub(crate) proof: PathBuf,
+    /// Public values: public.json
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CUZK_PUBLIC",
+        help_heading = "Inputs"
+    )]
+    pub(crate) public: PathBuf,
+    /// Refuse what is otherwise accepted with a warning, as public values that no proof depends on
+    #[arg(long, env = "CUZK_STRICT", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) strict: bool,
+    /// Print the result as one JSON object
+    #[arg(long, env = "CUZK_JSON", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InspectArgs {
+    /// The file, of any kind that cuzk reads
+    pub(crate) file: PathBuf,
+    /// Walk all constraints of a .r1cs and count their entries; in constant memory
+    #[arg(long, env = "CUZK_SCAN", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) scan: bool,
+    /// Print the file's BLAKE3 hash, for --key-blake3
+    #[arg(long, env = "CUZK_HASH", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) hash: bool,
+    /// Refuse what is otherwise accepted with a note
+    #[arg(long, env = "CUZK_STRICT", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) strict: bool,
+    /// Print the result as one JSON object
+    #[arg(long, env = "CUZK_JSON", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DevicesArgs {
+    /// Print the result as one JSON object
+    #[arg(long, env = "CUZK_JSON", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) json: bool,
+}
+
+/// What a synthetic circuit looks like.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// As a Filecoin PoRep partition: nearly all values are bits
+    Porep,
+    /// Every value full-size and in both A and B
+    Dense,
+}
+
+/// Whose conventions a synthetic key follows.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    /// snarkjs
+    Circom,
+    /// arkworks
+    Arkworks,
+    /// bellman
+    Bellman,
+}
+
+/// How a proof is written.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProofFormat {
+    /// By the file's name and the key's kind
+    Auto,
+    /// proof.json
+    Snarkjs,
+    /// 192 bytes, points compressed
+    Bellman,
+    /// The same 192 bytes: ark-serialize, compressed
+    Arkworks,
+}
+
+fn parse_hash(text: &str) -> Result<blake3::Hash, String> {
+    blake3::Hash::from_hex(text).map_err(|_| "a BLAKE3 hash has 64 hexadecimal digits".into())
+}
+
+/// Parses the command line. What clap has to say (help, version, errors) it says here.
+pub(crate) fn parse() -> Result<Invocation, Exit> {
+    parse_from(std::env::args_os()).map_err(|error| {
+        let exit = if error.use_stderr() {
+            Exit::Usage
+        } else {
+            Exit::Success
+        };
+        let printed = error.print();
+        environment::explain(&error);
+        crate::after_printing(printed, exit)
+    })
+}
+
+fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(args)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let mut command = cli.command;
+    if let Some((_, matches)) = matches.subcommand() {
+        let from_environment =
+            |id: &str| matches.value_source(id) == Some(ValueSource::EnvVariable);
+        match &mut command {
+            Command::Prove(args) => args.inputs.let_flags_win(matches, from_environment),
+            Command::Verify(args) => args.let_flags_win(matches, from_environment),
+            Command::Inspect(_) | Command::Devices(_) => {}
+        }
+    }
+    Ok(Invocation {
+        command,
+        logs: cli.logs,
+    })
+}
+
+/// Whether any of `ids` stands on the command line itself.
+fn any_flag(matches: &ArgMatches, ids: &[&str]) -> bool {
+    ids.iter()
+        .any(|id| matches.value_source(id) == Some(ValueSource::CommandLine))
+}
+
+impl InputArgs {
+    /// A key named by a flag wins over keys of other kinds named in the environment.
+    fn let_flags_win(&mut self, matches: &ArgMatches, from_environment: impl Fn(&str) -> bool) {
+        if any_flag(matches, &["zkey", "params", "pk", "synthetic"]) {
+            drop_if(&mut self.zkey, from_environment("zkey"));
+            drop_if(&mut self.params, from_environment("params"));
+            drop_if(&mut self.pk, from_environment("pk"));
+            drop_if(&mut self.synthetic, from_environment("synthetic"));
+        }
+        if self.synthetic.is_some() {
+            drop_if(&mut self.wtns, from_environment("wtns"));
+            drop_if(&mut self.r1cs, from_environment("r1cs"));
+        } else {
+            drop_if(&mut self.shape, from_environment("shape"));
+            drop_if(&mut self.family, from_environment("family"));
+        }
+    }
+}
+
+impl VerifyArgs {
+    fn let_flags_win(&mut self, matches: &ArgMatches, from_environment: impl Fn(&str) -> bool) {
+        if any_flag(matches, &["vk", "zkey", "params", "pk"]) {
+            drop_if(&mut self.vk, from_environment("vk"));
+            drop_if(&mut self.zkey, from_environment("zkey"));
+            drop_if(&mut self.params, from_environment("params"));
+            drop_if(&mut self.pk, from_environment("pk"));
+        }
+    }
+}
+
+fn drop_if<T>(value: &mut Option<T>, drop: bool) {
+    if drop {
+        *value = None;
+    }
+}
+
+/// The names of all environment variables that stand in for a flag.
+pub(crate) fn variables() -> Vec<String> {
+    let command = Cli::command();
+    let all = command
+        .get_subcommands()
+        .flat_map(clap::Command::get_arguments)
+        .chain(command.get_arguments());
+    let mut names: Vec<String> = all
+        .filter_map(|arg| arg.get_env()?.to_str().map(str::to_owned))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The environment variable of a flag as clap writes it in errors: `--threads <N>`.
+pub(crate) fn variable_of(flag: &str) -> Option<String> {
+    let name = flag.strip_prefix("--")?.split([' ', '=']).next()?;
+    let variable = format!("CUZK_{}", name.to_ascii_uppercase().replace('-', "_"));
+    variables().contains(&variable).then_some(variable)
+}
+
+/// A usage error found after parsing.
+pub(crate) fn usage(text: impl Into<String>) -> exit::Failure {
+    exit::Failure::Usage(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_long_flag_has_its_variable() {
+        let command = Cli::command();
+        for command in command.get_subcommands() {
+            for arg in command.get_arguments() {
+                let Some(long) = arg.get_long() else { continue };
+                let expected = format!("CUZK_{}", long.to_ascii_uppercase().replace('-', "_"));
+                let found = arg.get_env().and_then(|name| name.to_str());
+                assert_eq!(found, Some(expected.as_str()), "{}", command.get_name());
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Progress on a terminal; on anything else nothing.
+
+use std::time::Duration;
+
+use cuzk_formats::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on stderr that disappears when dropped. Hidden unless stderr is a terminal.
+pub(crate) struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar over the bytes of a file.
+    pub(crate) fn reading(what: &str) -> Self {
+        let bar = ProgressBar::new(0);
+        let template = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        bar.set_style(style(template));
+        bar.set_message(format!("reading {what}"));
+        Self(bar)
+    }
+
+    /// A line with the time that has passed.
+    pub(crate) fn working(what: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(style("{spinner} {msg} {elapsed}"));
+        bar.set_message(what.to_owned());
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
+        Self(bar)
+    }
+
+    /// What a reader reports.
+    pub(crate) fn update(&self, progress: Progress) {
+        self.0.set_length(progress.total_bytes);
+        self.0.set_position(progress.done_bytes);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
