@@ -12,6 +12,7 @@
 )]
 
 mod alloc;
+mod keys;
 mod mutate;
 mod run;
 mod targets;
@@ -63,8 +64,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let chosen: Vec<_> = targets::TARGETS
-        .iter()
+    let targets = || targets::TARGETS.iter().chain(keys::TARGETS);
+    let chosen: Vec<_> = targets()
         .filter(|target| {
             options
                 .target
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
         })
         .collect();
     if chosen.is_empty() || (options.replay.is_some() && chosen.len() != 1) {
-        let names: Vec<_> = targets::TARGETS.iter().map(|target| target.name).collect();
+        let names: Vec<_> = targets().map(|target| target.name).collect();
         eprintln!("{USAGE}\ntargets: {}", names.join(", "));
         return ExitCode::from(2);
     }

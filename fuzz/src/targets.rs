@@ -1,4 +1,4 @@
-//! The parsers, each with files to start from.
+//! The parsers of the iden3 and snarkjs formats, each with files to start from.
 
 use cuzk_formats::{Bytes, LoadOptions, guess_format, json, r1cs, wtns, zkey};
 use cuzk_testkit::Case;
@@ -100,7 +100,7 @@ fn no_marks(_: &[u8]) -> Vec<usize> {
 }
 
 /// Every third case is read strictly, so both ways are tried.
-fn options(bytes: &[u8]) -> LoadOptions<'static> {
+pub(crate) fn options(bytes: &[u8]) -> LoadOptions<'static> {
     LoadOptions {
         strict: bytes.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) % 3 == 0,
         ..LoadOptions::default()
@@ -110,7 +110,7 @@ fn options(bytes: &[u8]) -> LoadOptions<'static> {
 /// Reads and writes, twice: what was accepted can be written, and what was written is read to the
 /// same file. `transcode` gives `None` for what the reader refuses, nothing for what is not to be
 /// written.
-fn fixed_point(bytes: &[u8], transcode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> bool {
+pub(crate) fn fixed_point(bytes: &[u8], transcode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> bool {
     let Some(once) = transcode(bytes) else {
         return false;
     };
