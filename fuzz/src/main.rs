@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         Some(file) => run::replay(chosen[0], Path::new(file)),
         None => {
             println!("seed {}", options.seed);
+            run::quieten_cases();
             let share =
                 Duration::from_secs(options.seconds) / u32::try_from(chosen.len()).unwrap_or(1);
             // Every target runs, also after one has failed.

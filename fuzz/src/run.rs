@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,9 +28,24 @@ const fn allowance(file_bytes: usize) -> usize {
     4 * file_bytes + (64 << 20)
 }
 
+/// Whether a case is under way: its panic is a verdict, any other is a fault of this program.
+static IN_CASE: AtomicBool = AtomicBool::new(false);
+
+/// Panics of cases are not printed from here on; they are reported once, made small.
+pub(crate) fn quieten_cases() {
+    let print = take_hook();
+    set_hook(Box::new(move |info| {
+        if !IN_CASE.load(Ordering::Relaxed) {
+            print(info);
+        }
+    }));
+}
+
 /// Why a case failed.
 fn verdict(target: &Target, input: &[u8]) -> Result<bool, String> {
+    IN_CASE.store(true, Ordering::Relaxed);
     let (outcome, peak) = alloc::peak_of(|| catch_unwind(AssertUnwindSafe(|| (target.run)(input))));
+    IN_CASE.store(false, Ordering::Relaxed);
     let accepted = outcome.map_err(|panic| {
         let text: String = message(&*panic).chars().take(MESSAGE_CHARS_MAX).collect();
         format!("panic: {text}")
@@ -48,8 +64,6 @@ pub(crate) fn fuzz(target: &Target, time: Duration, seed: u64) -> bool {
         return false;
     }
     let watch = Watch::start(target.name);
-    let hook = take_hook();
-    set_hook(Box::new(|_| {}));
     let begun = Instant::now();
     let mut tally = Tally::default();
     let mut try_input = |input: Vec<u8>| -> Result<(), (Vec<u8>, String)> {
@@ -73,8 +87,7 @@ pub(crate) fn fuzz(target: &Target, time: Duration, seed: u64) -> bool {
                 try_input(input)?;
             }
         }
-        let mut words =
-            Words::new(seed ^ target.name.bytes().fold(0, |h, b| h * 31 + u64::from(b)));
+        let mut words = Words::new(seed ^ fnv1a(target.name.as_bytes()));
         while begun.elapsed() < time {
             let (from, other) = (words.pick(&seeds).clone(), words.pick(&seeds).clone());
             try_input(random(&from, &other, target.kind, &mut words))?;
@@ -88,7 +101,6 @@ pub(crate) fn fuzz(target: &Target, time: Duration, seed: u64) -> bool {
         (smaller, why)
     });
     watch.pause();
-    set_hook(hook);
     let Tally { cases, accepted } = tally;
     let Some((input, why)) = failure else {
         println!(
@@ -182,13 +194,15 @@ fn report(target: &str, input: &[u8]) {
 }
 
 fn failure_path(target: &str, input: &[u8]) -> PathBuf {
-    // FNV-1a: a name, no more.
-    let hash = input.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
+    let name = format!("{target}-{:016x}.bin", fnv1a(input));
+    cuzk_testkit::target_dir().join("fuzz").join(name)
+}
+
+/// A name for some bytes, no more.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    cuzk_testkit::target_dir()
-        .join("fuzz")
-        .join(format!("{target}-{hash:016x}.bin"))
+    })
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
@@ -268,14 +282,12 @@ mod tests {
 
     #[test]
     fn a_panic_is_caught() {
-        let hook = take_hook();
-        set_hook(Box::new(|_| {}));
+        quieten_cases();
         let target = target(|bytes| {
             assert!(bytes.len() != 3, "three bytes");
             true
         });
         let caught = verdict(&target, &[0; 3]);
-        set_hook(hook);
         assert_eq!(caught, Err("panic: three bytes".to_owned()));
         assert_eq!(verdict(&target, &[0; 4]), Ok(true));
     }
