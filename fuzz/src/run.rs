@@ -60,7 +60,7 @@ fn verdict(target: &Target, input: &[u8]) -> Result<bool, String> {
 pub(crate) fn fuzz(target: &Target, time: Duration, seed: u64) -> bool {
     let seeds = (target.seeds)();
     if seeds.is_empty() {
-        println!("{:12} FAILED: no file to start from", target.name);
+        println!("{:14} FAILED: no file to start from", target.name);
         return false;
     }
     let watch = Watch::start(target.name);
@@ -104,14 +104,14 @@ pub(crate) fn fuzz(target: &Target, time: Duration, seed: u64) -> bool {
     let Tally { cases, accepted } = tally;
     let Some((input, why)) = failure else {
         println!(
-            "{:12} {cases} cases from {} files in {:.1} s, {accepted} accepted",
+            "{:14} {cases} cases from {} files in {:.1} s, {accepted} accepted",
             target.name,
             seeds.len(),
             begun.elapsed().as_secs_f64()
         );
         return true;
     };
-    println!("{:12} FAILED after {cases} cases: {why}", target.name);
+    println!("{:14} FAILED after {cases} cases: {why}", target.name);
     report(target.name, &input);
     false
 }

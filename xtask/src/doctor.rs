@@ -71,10 +71,11 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if let Some(disk) = disk() {
         println!("{:12} {disk}", "disk");
     }
-    if repo::has_package("cuzk-cli") {
-        println!("{:12} as `cuzk devices` says it:", "devices");
-        repo::run(Command::new(repo::cuzk()?).arg("devices"))?;
-    }
+    println!(
+        "{:12} as `cuzk devices` says it (it is built first):",
+        "devices"
+    );
+    repo::run(Command::new(repo::cuzk()?).arg("devices"))?;
     if missing > 0 {
         println!("{missing} missing");
         return Ok(ExitCode::FAILURE);

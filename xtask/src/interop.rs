@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -60,7 +59,7 @@ fn row(case: &Case, cuzk: &Path, tools: &Tools, scratch: &Path) -> Result<Option
     };
     let needed = |name: &str| file(name)?.with_context(|| format!("the case has no {name}"));
     let (proof, public) = (scratch.join("proof.json"), scratch.join("public.json"));
-    let mut prove = Command::new(cuzk);
+    let mut prove = repo::without_settings(cuzk);
     prove.arg("prove").arg(flag).arg(&key);
     prove.arg("--wtns").arg(needed("witness.wtns")?);
     prove.arg("--r1cs").arg(needed("circuit.r1cs")?);
@@ -113,7 +112,7 @@ fn row(case: &Case, cuzk: &Path, tools: &Tools, scratch: &Path) -> Result<Option
 }
 
 fn verify(cuzk: &Path, vk: &Path, public: &Path, proof: &Path) -> Result<()> {
-    let mut command = Command::new(cuzk);
+    let mut command = repo::without_settings(cuzk);
     command.arg("verify").arg("--vk").arg(vk);
     command
         .arg("--public")

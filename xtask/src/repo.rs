@@ -79,15 +79,6 @@ pub(crate) fn metadata() -> Result<serde_json::Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Whether the workspace has this package.
-pub(crate) fn has_package(name: &str) -> bool {
-    metadata().is_ok_and(|metadata| {
-        metadata["packages"]
-            .as_array()
-            .is_some_and(|packages| packages.iter().any(|package| package["name"] == name))
-    })
-}
-
 /// Builds the `cuzk` binary for speed and gives its path.
 pub(crate) fn cuzk() -> Result<PathBuf> {
     run(cargo().args([
@@ -106,6 +97,17 @@ pub(crate) fn cuzk() -> Result<PathBuf> {
         bail!("cargo built no {}", path.display());
     }
     Ok(path)
+}
+
+/// A command without the caller's `CUZK_*` variables, each of which stands for a flag.
+pub(crate) fn without_settings(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CUZK_") {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// A scratch folder below the target folder, emptied.

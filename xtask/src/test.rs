@@ -9,7 +9,7 @@ use crate::steps::Steps;
 use crate::{edges, interop, licences, policy, repo};
 
 /// How long the fuzz targets run in all.
-const FUZZ_SECONDS: &str = "20";
+const FUZZ_SECONDS: &str = "33";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let options = Options::parse(args)?;
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "test",
             "--workspace",
             "--quiet",
+            "--no-fail-fast",
             "--lib",
             "--bins",
             "--tests",
@@ -70,31 +71,27 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     cargo(
         &mut steps,
         "doc tests",
-        &["test", "--workspace", "--quiet", "--doc"],
+        &["test", "--workspace", "--quiet", "--no-fail-fast", "--doc"],
     );
     if !options.quick {
         let testdata = repo::root().join("testdata");
         let dir = fixtures.unwrap_or(&testdata);
-        if repo::has_package("cuzk-cli") {
-            steps.step("proofs, judged by cuzk and by snarkjs", || {
-                interop::run(dir)
-            });
-        }
-        if repo::has_package("cuzk-fuzz") {
-            cargo(
-                &mut steps,
-                "fuzz targets",
-                &[
-                    "run",
-                    "--quiet",
-                    "-p",
-                    "cuzk-fuzz",
-                    "--",
-                    "--seconds",
-                    FUZZ_SECONDS,
-                ],
-            );
-        }
+        steps.step("proofs, judged by cuzk and by snarkjs", || {
+            interop::run(dir)
+        });
+        cargo(
+            &mut steps,
+            "fuzz targets",
+            &[
+                "run",
+                "--quiet",
+                "-p",
+                "cuzk-fuzz",
+                "--",
+                "--seconds",
+                FUZZ_SECONDS,
+            ],
+        );
         cargo(
             &mut steps,
             "bench bodies, once",
