@@ -2,12 +2,12 @@
 
 use crate::constants::{FP_MODULUS, FP_R, FP_R2};
 use crate::field::{
-    Field, field_operators, limbs_from_le_bytes, limbs_less_than, limbs_to_le_bytes,
+    Field, field_operators, limb_equality, limbs_from_le_bytes, limbs_less_than, limbs_to_le_bytes,
 };
 use crate::host;
 
 /// An element of the base field in Montgomery form, R = 2^384, canonical.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 #[repr(C, align(16))]
 pub struct Fp(pub(crate) [u64; 6]);
 
@@ -78,6 +78,7 @@ impl From<u64> for Fp {
     }
 }
 
+limb_equality!(Fp);
 field_operators!(Fp, host::fp_add, host::fp_sub, host::fp_mul, host::fp_neg);
 
 impl Field for Fp {

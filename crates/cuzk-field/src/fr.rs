@@ -7,13 +7,13 @@ use zeroize::Zeroize;
 
 use crate::constants::{FR_MODULUS, FR_R, FR_R2};
 use crate::field::{
-    Field, field_operators, limbs_from_le_bytes, limbs_less_than, limbs_to_le_bytes,
+    Field, field_operators, limb_equality, limbs_from_le_bytes, limbs_less_than, limbs_to_le_bytes,
 };
 
 /// An integer below r as plain little-endian limbs: the form of witness files and of MSM scalars.
 ///
 /// `Debug` does not print the value: scalars are witnesses and blinding factors.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Zeroize)]
+#[derive(Clone, Copy, Default, Zeroize)]
 #[repr(C, align(16))]
 pub struct Scalar([u64; 4]);
 
@@ -103,7 +103,7 @@ impl fmt::Debug for Scalar {
 /// An element of the scalar field in Montgomery form, R = 2^256, canonical.
 ///
 /// `Debug` does not print the value: see [`Scalar`].
-#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Zeroize)]
+#[derive(Clone, Copy, Default, Zeroize)]
 #[repr(C, align(16))]
 pub struct Fr([u64; 4]);
 
@@ -171,6 +171,8 @@ impl fmt::Debug for Fr {
     }
 }
 
+limb_equality!(Scalar);
+limb_equality!(Fr);
 field_operators!(
     Fr,
     |a: &Fr, b: &Fr| Fr::from_ark(a.to_ark() + b.to_ark()),

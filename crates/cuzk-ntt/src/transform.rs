@@ -167,14 +167,14 @@ fn merge_sequential(data: &mut [Fr], twiddles: &[Fr], block: usize) {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn split_pair(a: &mut Fr, b: &mut Fr, twiddle: Fr) {
     let t = *b * twiddle;
     *b = *a - t;
     *a += t;
 }
 
-#[inline]
+#[inline(always)]
 fn merge_pair(a: &mut Fr, b: &mut Fr, twiddle: Fr) {
     let t = *a - *b;
     *a += *b;
