@@ -40,7 +40,8 @@ fn main() {
         );
     }
     first_of_six(&mut bench, stream.id());
-    overhead(&mut bench, &stream);
+    overhead(&mut bench, &stream, 1);
+    overhead(&mut bench, &stream, 64);
     bench.finish();
 }
 
@@ -92,14 +93,15 @@ fn first_of_six(bench: &mut Bench, stream: StreamId) {
     );
 }
 
-/// Pairs of allocate and free of 1 MiB, ours against cudarc's raw calls, in alternating rounds.
-fn overhead(bench: &mut Bench, stream: &Stream) {
+/// Pairs of allocate and free, ours against cudarc's raw calls, in alternating rounds.
+fn overhead(bench: &mut Bench, stream: &Stream, mib: u64) {
     let device = bench.device.clone();
     let pairs = bench.rounds(2000) as u32;
+    let bytes = bench.size(mib * MIB);
     device.driver().set_release_threshold(u64::MAX).unwrap();
     let ours = || {
         for _ in 0..pairs {
-            black_box(device.alloc::<u8>("pair", MIB as usize, stream).unwrap());
+            black_box(device.alloc::<u8>("pair", bytes as usize, stream).unwrap());
         }
         stream.synchronize().unwrap();
     };
@@ -110,7 +112,8 @@ fn overhead(bench: &mut Bench, stream: &Stream) {
             for _ in 0..pairs {
                 // SAFETY: pool and stream are live, the block is freed once, nothing uses it.
                 unsafe {
-                    let block = result::mem_pool::alloc_async(pool, MIB as usize, stream).unwrap();
+                    let block =
+                        result::mem_pool::alloc_async(pool, bytes as usize, stream).unwrap();
                     result::free_async(black_box(block), stream).unwrap();
                 }
             }
@@ -122,7 +125,7 @@ fn overhead(bench: &mut Bench, stream: &Stream) {
             for _ in 0..pairs {
                 // SAFETY: as above.
                 unsafe {
-                    let block = driver.alloc(kind, MIB, stream.id()).unwrap();
+                    let block = driver.alloc(kind, bytes, stream.id()).unwrap();
                     driver.free(kind, black_box(block), stream.id()).unwrap();
                 }
             }
@@ -135,10 +138,10 @@ fn overhead(bench: &mut Bench, stream: &Stream) {
     }
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let (ours, raw) = (us(median(our_times)), us(median(raw_times)));
-    bench.row("raw cudarc: allocate + free 1 MiB", raw, "us");
-    bench.row("ours: allocate + drop 1 MiB", ours, "us");
+    bench.row(format!("raw cudarc: allocate + free {mib} MiB"), raw, "us");
+    bench.row(format!("ours: allocate + drop {mib} MiB"), ours, "us");
     bench.row(
-        "overhead of our layer per allocation and drop",
+        format!("overhead of our layer per allocation and drop, {mib} MiB"),
         ours - raw,
         "us",
     );

@@ -113,8 +113,10 @@ impl Device {
         let (ptr, reservation) = if bytes == 0 {
             (DevicePtr::NULL, None)
         } else {
-            let reservation = self.reserve_for(&request, source, side)?;
-            (self.obtain(&request, stream, side)?, Some(reservation))
+            let mut reservation = self.reserve_for(&request, source, side)?;
+            let ptr = self.obtain(&request, stream, side)?;
+            reservation.back();
+            (ptr, Some(reservation))
         };
         let raw = RawBlock {
             device: self.clone(),
@@ -206,7 +208,9 @@ impl Device {
             bytes,
             kind: AllocKind::Synchronous,
         };
-        self.reserve_for(&request, Source::Outside, Side::Outside)
+        let mut reservation = self.reserve_for(&request, Source::Outside, Side::Outside)?;
+        reservation.back();
+        Ok(reservation)
     }
 
     fn try_obtain(&self, request: &Request, stream: &Stream) -> Result<Option<DevicePtr>> {

@@ -27,6 +27,8 @@ struct Ledger {
     outside: u64,
     /// Of `outside`: promised by an admission, not allocated yet.
     promised: u64,
+    /// Of `outside` and the claims' `drawn`: the driver has not delivered the block yet.
+    unbacked: u64,
     /// Freed, and not known to have completed; a part of `outside` and of the claims' `drawn`.
     pending: u64,
     claims: BTreeMap<u64, Section>,
@@ -51,6 +53,8 @@ pub struct BudgetState {
     pub outside: u64,
     /// Of `outside`, promised and not allocated yet.
     pub promised: u64,
+    /// Counted, and not delivered by the driver yet: promises and allocations under way.
+    pub unbacked: u64,
     /// The largest claim of a compute section.
     pub largest_claim: u64,
     /// Held inside compute sections.
@@ -65,6 +69,13 @@ impl BudgetState {
     /// Bytes that blocks hold now, pending frees included.
     pub fn held(&self) -> u64 {
         self.outside - self.promised + self.drawn
+    }
+
+    /// Bytes of blocks in use, as the device sees them: delivered, and not freed.
+    pub fn backed(&self) -> u64 {
+        (self.outside + self.drawn)
+            .saturating_sub(self.unbacked)
+            .saturating_sub(self.pending)
     }
 
     /// Bytes that nobody else may count on.
@@ -86,7 +97,9 @@ impl Ledger {
         self.outside + self.largest_claim()
     }
 
+    /// A reservation of `bytes` is made; no block stands behind it yet.
     fn note(&mut self, label: &'static str, bytes: u64) {
+        self.unbacked += bytes;
         *self.labels.entry(label).or_insert(0) += bytes;
         self.peak_committed = self.peak_committed.max(self.committed());
     }
@@ -105,6 +118,7 @@ impl Ledger {
             limit: self.limit,
             outside: self.outside,
             promised: self.promised,
+            unbacked: self.unbacked,
             largest_claim: self.largest_claim(),
             drawn: self.claims.values().map(|section| section.drawn).sum(),
             pending: self.pending,
@@ -130,6 +144,7 @@ pub struct Reservation {
     label: &'static str,
     bytes: u64,
     place: Place,
+    backed: bool,
     pending: bool,
 }
 
@@ -155,6 +170,12 @@ impl Budget {
     /// The ledger as it stands.
     pub fn state(&self) -> BudgetState {
         self.ledger.lock().state()
+    }
+
+    /// Looks at the ledger while it cannot change. What else `look` reads then fits it: a block that
+    /// the device counts and the ledger not yet makes the two err on the safe side.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&BudgetState) -> T) -> T {
+        look(&self.ledger.lock().state())
     }
 
     /// Who holds bytes, largest first.
@@ -208,6 +229,7 @@ impl Budget {
             label,
             bytes,
             place,
+            backed: false,
             pending: false,
         }
     }
@@ -331,6 +353,14 @@ impl Reservation {
         }
     }
 
+    /// The driver has delivered the block.
+    pub(crate) fn back(&mut self) {
+        if !self.backed {
+            self.budget.ledger.lock().unbacked -= self.bytes;
+            self.backed = true;
+        }
+    }
+
     /// The free has been issued; the bytes stay counted until it has completed.
     pub(crate) fn mark_pending(&mut self) {
         if !self.pending {
@@ -358,6 +388,9 @@ impl Drop for Reservation {
         }
         if self.pending {
             ledger.pending -= bytes;
+        }
+        if !self.backed {
+            ledger.unbacked -= bytes;
         }
         ledger.forget(self.label, bytes);
         self.budget.changed(ledger);

@@ -174,17 +174,15 @@ impl StagingPlan {
     }
 }
 
-/// Bytes that a new job could use, were it to compute next: the ledger's headroom or the device's,
-/// whichever is less. What the section now computing holds is counted as free, since it will be.
+/// Bytes that a new job could use, were it to compute next: what the ledger or the device allows,
+/// whichever is less, beside what is held outside. What the section now computing holds is counted
+/// as free, since it will be.
 ///
-/// The device's headroom is `free + trimmable - reserve`; `trimmable` is what the pool holds and
-/// nobody uses. `promised` bytes are spoken for and not allocated yet.
+/// The device allows `free + trimmable - reserve` more than what our blocks hold; `trimmable` is what
+/// the pool holds and nobody uses.
 fn headroom(state: &BudgetState, info: &MemInfo, reserve: u64) -> u64 {
-    let by_ledger = state.limit.saturating_sub(state.outside);
-    let by_device = (info.obtainable() + state.drawn)
-        .saturating_sub(reserve)
-        .saturating_sub(state.promised);
-    by_ledger.min(by_device)
+    let by_device = (info.obtainable() + state.backed()).saturating_sub(reserve);
+    state.limit.min(by_device).saturating_sub(state.outside)
 }
 
 /// A job's place on a device: what it may stage, and its claim on the compute section.
@@ -243,13 +241,13 @@ impl Device {
     /// Bytes that a plan may use now: `free + trimmable - reserve`, within the ledger's limit, less
     /// what is promised or claimed.
     pub fn usable(&self) -> Result<u64> {
+        self.inner.link.ready()?;
         self.reclaim(Patience::TakeWhatIsDone);
-        let info = self.mem_info()?;
-        let state = self.inner.budget.state();
-        Ok(
-            headroom(&state, &info, self.inner.settings.reserve)
-                .saturating_sub(state.largest_claim),
-        )
+        let reserve = self.inner.settings.reserve;
+        self.inner.budget.look(|state| {
+            let info = self.inner.link.run(|driver| driver.mem_info())?;
+            Ok(headroom(state, &info, reserve).saturating_sub(state.largest_claim))
+        })
     }
 
     /// Admits a job that would like `requests` staged and needs `compute_bytes` of scratch in its
@@ -278,10 +276,14 @@ impl Device {
         let deadline = Instant::now() + patience;
         let reserve = self.inner.settings.reserve;
         loop {
+            self.inner.link.ready()?;
             self.reclaim(Patience::TakeWhatIsDone);
-            let info = self.mem_info()?;
+            let mut figures = Ok(MemInfo::default());
             let admitted = self.inner.budget.admit(|state| {
-                let room = headroom(state, &info, reserve);
+                // Read under the ledger's lock: figures older than the ledger would count bytes
+                // twice that somebody has allocated in between.
+                figures = self.inner.link.run(|driver| driver.mem_info());
+                let room = headroom(state, figures.as_ref().ok()?, reserve);
                 if total > room {
                     return None;
                 }
@@ -290,6 +292,7 @@ impl Device {
                 let claimed = total - plan.staged_bytes();
                 Some((plan, staged, claimed))
             });
+            let info = figures?;
             if let Some((plan, promises, claim)) = admitted {
                 let mib = |bytes: u64| bytes / MIB;
                 tracing::info!(

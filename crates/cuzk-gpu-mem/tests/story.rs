@@ -500,3 +500,39 @@ fn a_device_that_fails_does_not_take_the_other_along() {
     drop(devices);
     assert_empty(&good);
 }
+
+/// The device's figures must not be older than the ledger's: a plan made of both would count bytes
+/// twice that another worker has allocated in between. Met on a card with a ballast.
+#[test]
+fn figures_that_arrive_late_do_not_admit_too_much() {
+    let driver = Arc::new(SimDriver::new(64 * GIB));
+    driver.set_tenants(48 * GIB);
+    let device = open_with(&driver, |settings| settings.limit = Some(16 * GIB));
+    let upload = device.stream("upload").unwrap();
+    let admitted = std::sync::Mutex::new(Vec::new());
+    let work = |label| {
+        if let Ok(mut admission) = device.admit(label, &ROWS, 8 * GIB, Duration::ZERO) {
+            for request in ROWS {
+                let staged = admission
+                    .stage::<u64>(request.label, gib(2), &upload)
+                    .unwrap();
+                admitted.lock().unwrap().push(staged);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    driver.set_info_latency(Duration::from_millis(100));
+    std::thread::scope(|scope| {
+        scope.spawn(|| work("late"));
+        std::thread::sleep(Duration::from_millis(30));
+        driver.set_info_latency(Duration::ZERO);
+        scope.spawn(|| work("quick"));
+    });
+    let peak = device.budget().state().peak_committed;
+    assert!(peak <= 16 * GIB - RESERVE, "{peak}");
+    assert_eq!(
+        admitted.into_inner().unwrap().len(),
+        2,
+        "one of the two is admitted"
+    );
+}

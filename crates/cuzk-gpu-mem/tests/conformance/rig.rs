@@ -28,15 +28,18 @@ impl Rig {
     /// A small unit: some tests touch every byte.
     pub(crate) fn simulated() -> Self {
         let unit = 16 * MIB;
-        let sim = Arc::new(SimDriver::new(UNITS * unit));
-        Self {
+        let sim = Arc::new(SimDriver::new(4 * UNITS * unit));
+        let mut rig = Self {
             driver: Arc::clone(&sim) as _,
             unit,
-            empty: UNITS * unit,
+            empty: 0,
             sim: Some(sim),
             ballast: None,
             _alone: None,
-        }
+        };
+        let stream = rig.driver.create_stream().unwrap();
+        rig.place_ballast(stream);
+        rig
     }
 
     /// A card with a ballast, or the reason why not.
@@ -59,7 +62,8 @@ impl Rig {
             ballast: None,
             _alone: Some(alone),
         };
-        rig.place_ballast();
+        let stream = rig.warm_up();
+        rig.place_ballast(stream);
         say(&format!(
             "{test}: on {}, unit {} MiB",
             rig.driver.info(),
@@ -68,9 +72,9 @@ impl Rig {
         Some(rig)
     }
 
-    fn place_ballast(&mut self) {
+    /// A context's first stream and pool take some memory of their own. Chooses the unit.
+    fn warm_up(&mut self) -> StreamId {
         let stream = self.driver.create_stream().unwrap();
-        // A context's first stream and pool take some memory of their own.
         // SAFETY: the stream is live; the block is freed once, here.
         unsafe {
             let warm = self
@@ -85,8 +89,12 @@ impl Rig {
                 .unwrap();
         }
         self.driver.trim(0).unwrap();
+        self.unit = (self.info().free / (UNITS + 1) / (64 * MIB) * (64 * MIB)).min(GIB);
+        stream
+    }
+
+    fn place_ballast(&mut self, stream: StreamId) {
         let free = self.info().free;
-        self.unit = (free / (UNITS + 1) / (64 * MIB) * (64 * MIB)).min(GIB);
         let ballast = (free - UNITS * self.unit) / (2 * MIB) * (2 * MIB);
         // SAFETY: the stream is live; freed when the rig is dropped.
         let block = unsafe { self.driver.alloc(AllocKind::Synchronous, ballast, stream) }.unwrap();

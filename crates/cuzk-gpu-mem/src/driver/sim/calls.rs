@@ -74,7 +74,13 @@ impl Driver for SimDriver {
     }
 
     fn mem_info(&self) -> DriverResult<MemInfo> {
-        Ok(self.enter("cuMemGetInfo")?.memory.info())
+        let state = self.enter("cuMemGetInfo")?;
+        let (info, latency) = (state.memory.info(), state.info_latency);
+        drop(state);
+        if !latency.is_zero() {
+            std::thread::sleep(latency);
+        }
+        Ok(info)
     }
 
     unsafe fn alloc(

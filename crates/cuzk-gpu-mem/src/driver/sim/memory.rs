@@ -139,7 +139,7 @@ impl Memory {
         match kind {
             AllocKind::Synchronous => {
                 if self.gives_back && self.free() < bytes {
-                    self.pool_cached -= self.pool_cached.min(bytes - self.free());
+                    self.pool_cached = 0; // all of it, not only what is missing (measured)
                 }
                 if self.free() < bytes {
                     return None;

@@ -14,6 +14,7 @@ mod fault;
 mod memory;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -58,6 +59,7 @@ struct State {
     registered_range_limit: usize,
     registrations: u64,
     query_observes: bool,
+    info_latency: Duration,
 }
 
 /// The emulated device.
@@ -94,6 +96,7 @@ impl SimDriver {
             registered_range_limit: usize::MAX,
             registrations: 0,
             query_observes: false,
+            info_latency: Duration::ZERO,
         };
         Self {
             info,
@@ -187,6 +190,11 @@ impl SimDriver {
     /// this project a query does not count; only waiting does.
     pub fn set_query_observes(&self, observes: bool) {
         self.state.lock().query_observes = observes;
+    }
+
+    /// Memory figures are read, then take so long to arrive: by then they may be old.
+    pub fn set_info_latency(&self, latency: Duration) {
+        self.state.lock().info_latency = latency;
     }
 
     /// What is alive now.
