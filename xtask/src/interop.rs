@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -11,6 +12,16 @@ use serde_json::Value;
 use crate::cases::{self, Case};
 use crate::node::Tools;
 use crate::{repo, vk};
+
+/// `cargo xtask interop [DIR]`.
+pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
+    match args {
+        [] => run(&repo::root().join("testdata"))?,
+        [dir] => run(&std::path::absolute(dir)?)?,
+        _ => bail!("interop takes one folder"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Runs over the cases below `dir`; prints a table; an error when any case failed.
 pub(crate) fn run(dir: &Path) -> Result<()> {

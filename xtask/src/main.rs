@@ -38,6 +38,7 @@ Usage: cargo xtask COMMAND
                         the Criterion benches, all or those named
   doctor                what this machine has of what cuzk can use
   check                 format, crate edges, licences and policy: no build
+  interop [DIR]         prove the cases of testdata/ or DIR; cuzk and snarkjs judge the proofs
   testdata [NAME ..]    make the cases of testdata/ again with circom and snarkjs
   node [ARG ..]         run a tool of testdata/tools, e.g. `cargo xtask node snarkjs --help`
 ";
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(&args),
         "doctor" => doctor::run(&args),
         "check" => test::check(&args),
+        "interop" => interop::command(&args),
         "testdata" => testdata::run(&args),
         "node" => node::run(&args),
         "help" | "--help" | "-h" => {
