@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
@@ -54,8 +54,9 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Fence {
     event: Event,
-    /// The host has waited for it: the driver now counts the bytes before it as idle.
-    passed: AtomicBool,
+    stream: Arc<StreamCore>,
+    /// Fences of a stream are passed in this order, so one that is passed answers for all before.
+    order: u64,
 }
 
 /// How long reclaiming may take.
@@ -67,9 +68,11 @@ pub(crate) enum Patience {
 
 impl Fence {
     fn record(stream: &Arc<StreamCore>) -> DriverResult<Arc<Self>> {
+        let (event, order) = stream.mark_in_order()?;
         Ok(Arc::new(Self {
-            event: stream.mark_raw()?,
-            passed: AtomicBool::new(false),
+            event,
+            stream: Arc::clone(stream),
+            order,
         }))
     }
 
@@ -78,7 +81,7 @@ impl Fence {
     /// What has been reached is waited for as well: a query alone does not make the driver count
     /// the bytes as idle.
     fn passed(&self, link: &Link, patience: Patience) -> DriverResult<bool> {
-        if self.passed.load(Ordering::Acquire) {
+        if self.stream.passed.load(Ordering::Acquire) >= self.order {
             return Ok(true);
         }
         let (driver, point) = (link.driver(), Point::Event(self.event.id));
@@ -89,7 +92,7 @@ impl Fence {
             }
             driver.wait(point)?;
         }
-        self.passed.store(true, Ordering::Release);
+        self.stream.passed.fetch_max(self.order, Ordering::AcqRel);
         Ok(true)
     }
 }
@@ -130,15 +133,14 @@ impl Retired {
         Ok(())
     }
 
-    /// Goes on behind what was issued, as far as it can; `Ok(true)` when the block is gone. On an
-    /// error the step stands.
+    /// Goes on behind what was issued, as far as it can. On an error the step stands.
     /// `fences` are those recorded by this look, one a stream.
     fn advance(
         &mut self,
         link: &Link,
         patience: Patience,
         fences: &mut BTreeMap<StreamId, Arc<Fence>>,
-    ) -> DriverResult<bool> {
+    ) -> DriverResult<()> {
         if matches!(self.step, Step::Mark) {
             let fence = match fences.get(&self.stream.id) {
                 Some(fence) => Arc::clone(fence),
@@ -149,7 +151,7 @@ impl Retired {
         }
         if let Step::Fence(fence) = &self.step {
             if !fence.passed(link, patience)? {
-                return Ok(false);
+                return Ok(());
             }
             self.step = match self.kind {
                 AllocKind::StreamOrdered => Step::Done,
@@ -162,7 +164,7 @@ impl Retired {
             unsafe { link.driver().free(self.kind, self.ptr, self.stream.id)? };
             self.step = Step::Done;
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -215,18 +217,14 @@ impl Reclaimer {
             }
         }
         let mut fences = BTreeMap::new();
-        list.retain_mut(|block| {
-            if block.is_unissued() {
-                return link.usable();
+        // The newest first: a fence that is passed answers for those before it.
+        for block in list.iter_mut().rev().filter(|block| !block.is_unissued()) {
+            if let Err(error) = block.advance(link, patience, &mut fences) {
+                link.defer(error);
             }
-            match block.advance(link, patience, &mut fences) {
-                Ok(done) => !done,
-                Err(error) => {
-                    link.defer(error);
-                    link.usable()
-                }
-            }
-        });
+        }
+        let usable = link.usable();
+        list.retain(|block| usable && !matches!(block.step, Step::Done));
         let mut retired = self.retired.lock();
         list.append(&mut retired);
         *retired = list;

@@ -1,7 +1,7 @@
 //! Streams and events: order on the device, waits that do not block the host, elapsed time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -25,17 +25,22 @@ pub(crate) struct StreamCore {
     pub(crate) id: StreamId,
     pub(crate) label: &'static str,
     recorder: Mutex<Option<Recorder>>,
+    /// Fences recorded so far; held while one is recorded, so that the numbers are in order.
+    fences: Mutex<u64>,
+    /// The number of the newest fence known to be passed.
+    pub(crate) passed: AtomicU64,
 }
 
 impl StreamCore {
     pub(crate) fn create(link: &Arc<Link>, label: &'static str) -> Result<Arc<Self>> {
         let id = link.run(|driver| driver.create_stream())?;
-        let recorder = Mutex::default();
         Ok(Arc::new(Self {
             link: Arc::clone(link),
             id,
             label,
-            recorder,
+            recorder: Mutex::default(),
+            fences: Mutex::default(),
+            passed: AtomicU64::new(0),
         }))
     }
 
@@ -58,6 +63,14 @@ impl StreamCore {
         // SAFETY: the event and this stream are live and of this link's driver.
         unsafe { self.link.driver().record(event.id, self.id)? };
         Ok(event)
+    }
+
+    /// [`StreamCore::mark_raw`] with a number that grows along the stream.
+    pub(crate) fn mark_in_order(&self) -> DriverResult<(Event, u64)> {
+        let mut fences = self.fences.lock();
+        let event = self.mark_raw()?;
+        *fences += 1;
+        Ok((event, *fences))
     }
 
     /// Later work here waits, on the device, for what `other` has been given so far.

@@ -5,6 +5,7 @@
 //! 1 GiB where the card is large enough. Without a card a test says that it was skipped, and why;
 //! `CUZK_REQUIRE_GPU=1` makes that a failure.
 
+mod lost;
 mod memory;
 mod order;
 mod processes;

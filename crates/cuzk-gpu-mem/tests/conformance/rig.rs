@@ -21,7 +21,7 @@ pub(crate) struct Rig {
     pub(crate) empty: u64,
     pub(crate) sim: Option<Arc<SimDriver>>,
     ballast: Option<(DevicePtr, StreamId)>,
-    _alone: Option<MutexGuard<'static, ()>>,
+    alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Rig {
@@ -35,7 +35,7 @@ impl Rig {
             empty: 0,
             sim: Some(sim),
             ballast: None,
-            _alone: None,
+            alone: None,
         };
         let stream = rig.driver.create_stream().unwrap();
         rig.place_ballast(stream);
@@ -60,7 +60,7 @@ impl Rig {
             empty: 0,
             sim: None,
             ballast: None,
-            _alone: Some(alone),
+            alone: Some(alone),
         };
         let stream = rig.warm_up();
         rig.place_ballast(stream);
@@ -100,6 +100,11 @@ impl Rig {
         let block = unsafe { self.driver.alloc(AllocKind::Synchronous, ballast, stream) }.unwrap();
         self.ballast = Some((block, stream));
         self.empty = self.info().free;
+    }
+
+    /// Gives the rig up and keeps only the right to be alone on the card.
+    pub(crate) fn into_guard(mut self) -> Option<MutexGuard<'static, ()>> {
+        self.alone.take()
     }
 
     pub(crate) fn info(&self) -> MemInfo {
