@@ -43,9 +43,10 @@ pub enum Error {
         requested: u64,
     },
 
-    /// The device's context is gone; every call says so until the device is opened anew.
+    /// The device's context is gone; every call says so. CUDA then takes no more work for the device
+    /// from this process: go on without it, or in a new process.
     #[error(
-        "device {device} is lost since \"{cause}\"; drop it and open it again, and check the system log (dmesg, Xid) if this repeats"
+        "device {device} is lost since \"{cause}\"; this process cannot use it any more: go on without it or start anew, and check the system log (dmesg, Xid) if this repeats"
     )]
     DeviceLost {
         /// The device's ordinal.
@@ -216,6 +217,14 @@ pub enum Unavailable {
     )]
     Mismatch {
         /// What `cuInit` said.
+        error: DriverError,
+    },
+    /// A kernel or the hardware failed earlier in this process; the driver takes no more work from it.
+    #[error(
+        "the device failed earlier in this process ({error}) and takes no more work from it; end the process and start anew, and check the system log (dmesg, Xid) if this repeats"
+    )]
+    Lost {
+        /// What the driver said.
         error: DriverError,
     },
     /// The machine's fabric or driver services are not up.

@@ -81,6 +81,12 @@ fn every_error_renders_without_cuda() {
             "match the image to the host's driver",
         ),
         (
+            Unavailable::Lost {
+                error: error(Code::LAUNCH_FAILED),
+            },
+            "end the process",
+        ),
+        (
             Unavailable::NotReady {
                 error: error(Code::SYSTEM_NOT_READY),
             },
@@ -160,7 +166,7 @@ fn every_error_renders_without_cuda() {
                 device,
                 cause: error(Code::ECC_UNCORRECTABLE),
             },
-            "open it again",
+            "start anew",
         ),
         (
             Error::Forked {

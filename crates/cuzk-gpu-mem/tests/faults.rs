@@ -135,8 +135,8 @@ fn a_lost_context_is_said_by_every_call_until_reopened() {
     assert_eq!(
         error.to_string(),
         "device 0 is lost since \"cuStreamSynchronize: CUDA error 700 (ILLEGAL_ADDRESS): a kernel \
-         touched an illegal address\"; drop it and open it again, and check the system log (dmesg, \
-         Xid) if this repeats"
+         touched an illegal address\"; this process cannot use it any \
+         more: go on without it or start anew, and check the system log (dmesg, Xid) if this repeats"
     );
     let lost = |outcome: bool| assert!(outcome);
     lost(matches!(device.check(), Err(Error::DeviceLost { .. })));

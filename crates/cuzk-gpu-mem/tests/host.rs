@@ -170,10 +170,28 @@ fn long_ranges_are_split_and_rolled_back() {
     assert!(host.register(rows).is_pinned());
 }
 
-/// The default split is 64 GiB: 512 GiB and more, which drivers refuse at once, become pieces.
+/// By default ranges are split at 64 GiB: here 600 GiB, which drivers refuse at once. (GP-31)
+#[cfg(target_os = "linux")]
 #[test]
-fn the_default_split_is_64_gib() {
-    assert_eq!(HostMemory::REGISTRATION_CHUNK, 64 << 30);
+fn ranges_are_split_at_64_gib() {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    const BYTES: usize = 600 << 30;
+    let driver = card16();
+    driver.set_registered_range_limit(64 << 30);
+    let device = open(&driver);
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a fresh mapping, read by nobody: it costs address space only.
+    let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), BYTES, ProtFlags::READ, flags) };
+    let Ok(start) = mapped else { return }; // address space is limited here
+    // SAFETY: mapped readable, zero, for as long as the slice is used.
+    let memory = unsafe { std::slice::from_raw_parts(start.cast::<u64>(), BYTES / 8) };
+    let registered = device.host().register(memory);
+    assert!(registered.is_pinned());
+    assert_eq!(driver.registrations(), 10); // 9 x 64 + 24
+    drop(registered);
+    assert_eq!(driver.counts().registrations, 0);
+    // SAFETY: nothing refers to the mapping any more.
+    unsafe { munmap(start, BYTES).unwrap() };
 }
 
 /// Pages that other code registered count as registered, are copied page by page, and are never

@@ -65,7 +65,8 @@ codes! {
 }
 
 impl Code {
-    /// Whether the context is lost: every later call on it fails until the device is re-created.
+    /// Whether the context is lost: every later call on it fails, and on a card so does making
+    /// another one in this process.
     pub fn is_fatal(self) -> bool {
         matches!(
             self,

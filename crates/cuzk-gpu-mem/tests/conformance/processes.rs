@@ -1,6 +1,6 @@
 //! More than one process: side by side on one card, and after a fork.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,6 +11,16 @@ use crate::rig::{Rig, UNITS, say};
 
 /// Set for the processes that `two_processes_on_one_card_both_finish` starts: the unit in bytes.
 const CHILD: &str = "CUZK_TEST_CHILD_UNIT";
+
+/// Starts one of the ignored tests in a process of its own; `key` is what makes it run.
+pub(crate) fn start(test: &str, key: &str, value: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
+        .env(key, value.to_string())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap()
+}
 
 /// Ten jobs of 4 + 8 units. A job that is refused memory after its admission, because another
 /// process took it meanwhile, lets go of what it has staged and comes again: two that wait with
@@ -74,20 +84,7 @@ pub(crate) fn two_processes_on_one_card_both_finish(rig: &Rig) {
         return;
     }
     // Two contexts take memory of their own: half a unit of reserve covers it.
-    let start = || {
-        Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "processes::child_process",
-                "--nocapture",
-                "--include-ignored",
-            ])
-            .env(CHILD, rig.unit.to_string())
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap()
-    };
-    let children = [start(), start()];
+    let children = [(); 2].map(|()| start("processes::child_process", CHILD, rig.unit));
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }

@@ -88,6 +88,7 @@ pub(super) fn unavailable(error: DriverError) -> Unavailable {
         Code::DEVICE_UNAVAILABLE | Code::NOT_PERMITTED | Code::DEVICE_NOT_LICENSED => {
             Unavailable::Refused { error }
         }
+        code if code.is_fatal() => Unavailable::Lost { error },
         _ => Unavailable::Other { error },
     }
 }

@@ -1,7 +1,7 @@
 //! A device in host memory: of any size, hoarding, slow, shared, or failing, as a test wants it.
 //!
 //! Copies and enqueued work really run, in stream order, on the bytes behind each block; an
-//! emulator's kernels run through [`Driver::enqueue`]. A [`DevicePtr`](crate::driver::DevicePtr) of
+//! emulator's kernels run through [`Driver::enqueue`](crate::driver::Driver::enqueue). A [`DevicePtr`](crate::driver::DevicePtr) of
 //! this driver is the host address of its byte. Large blocks are mapped lazily, so a 16 GiB device
 //! costs only what is touched.
 //!
