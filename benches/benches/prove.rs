@@ -21,7 +21,7 @@ use cuzk_field::{Fr, Scalar};
 use cuzk_formats::{Matrix, ProvingKey, R1cs, Witness};
 use cuzk_groth16::ark::to_ark_proof;
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
-use cuzk_groth16::{Blinding, Circuit, KeyRef, ProveOptions, Prover};
+use cuzk_groth16::{Blinding, Circuit, KeyRef, ProveOptions, Prover, Stages};
 
 type ArkKey = ark_groth16::ProvingKey<Bls12_381>;
 
@@ -29,13 +29,15 @@ const USAGE: &str = "\
 options: --log-n 16,18     sizes
          --shape dense,porep
          --runs 3          proofs of each prover a row, interleaved; the median is printed
-         --threads 2       of both provers; all cores by default";
+         --threads 2       of both provers; all cores by default
+         --stages          where the time of the last proof of each row went";
 
 struct Options {
     log_sizes: Vec<u32>,
     shapes: Vec<Shape>,
     runs: usize,
     threads: usize,
+    stages: bool,
     /// In a child process: the prover whose memory is measured.
     measure: Option<String>,
 }
@@ -80,9 +82,13 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         shapes: vec![Shape::Dense, Shape::Porep],
         runs: 3,
         threads: 0,
+        stages: false,
         measure: None,
     };
-    let number = |text: &str| text.parse::<usize>().map_err(|_| format!("not a number: {text}"));
+    let number = |text: &str| {
+        text.parse::<usize>()
+            .map_err(|_| format!("not a number: {text}"))
+    };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} takes a value\n{USAGE}"));
         match arg.as_str() {
@@ -107,6 +113,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
             }
             "--runs" => options.runs = number(&value()?)?.max(1),
             "--threads" => options.threads = number(&value()?)?,
+            "--stages" => options.stages = true,
             "--measure" => options.measure = Some(value()?),
             other => return Err(format!("unknown option {other}\n{USAGE}")),
         }
@@ -153,6 +160,7 @@ fn row(options: &Options, shape: Shape, log_n: u32) -> Result<(), Box<dyn std::e
     let (r, s) = factors();
 
     let mut times: [Vec<Duration>; 4] = Default::default();
+    let mut stages = Stages::default();
     for _ in 0..options.runs {
         let start = Instant::now();
         let ours = prover.prove(Circuit::R1cs(&r1cs), &witness, &prove_options())?;
@@ -171,6 +179,7 @@ fn row(options: &Options, shape: Shape, log_n: u32) -> Result<(), Box<dyn std::e
             )?;
         times[1].push(start.elapsed());
         assert_eq!(to_ark_proof(&ours.proof), theirs, "the provers disagree");
+        stages = ours.stages;
 
         let replay = Replay {
             r1cs: &r1cs,
@@ -198,6 +207,15 @@ fn row(options: &Options, shape: Shape, log_n: u32) -> Result<(), Box<dyn std::e
         peak_mib(options, shape, log_n, "cuzk"),
         peak_mib(options, shape, log_n, "ark"),
     );
+    if options.stages {
+        for stage in stages.as_slice() {
+            println!(
+                "    {:10} {:>9.1}",
+                stage.name,
+                stage.elapsed.as_secs_f64() * 1e3
+            );
+        }
+    }
     Ok(())
 }
 

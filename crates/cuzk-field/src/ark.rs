@@ -48,14 +48,14 @@ impl From<Scalar> for BigInt<4> {
 impl From<ark_bls12_381::Fq> for Fp {
     #[inline]
     fn from(value: ark_bls12_381::Fq) -> Self {
-        Self(value.0.0)
+        Self::from_ark(value)
     }
 }
 
 impl From<Fp> for ark_bls12_381::Fq {
     #[inline]
     fn from(value: Fp) -> Self {
-        Self::new_unchecked(BigInt(value.0))
+        value.to_ark()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The base field.
 
+use ark_ff::BigInt;
+
 use crate::constants::{FP_MODULUS, FP_R, FP_R2};
 use crate::field::{
     Field, field_operators, limb_equality, limbs_from_le_bytes, limbs_less_than, limbs_to_le_bytes,
@@ -65,6 +67,18 @@ impl Fp {
         (self * Self([1, 0, 0, 0, 0, 0])).0
     }
 
+    /// The `ark` element with the same limbs.
+    #[inline]
+    pub const fn to_ark(self) -> ark_bls12_381::Fq {
+        ark_bls12_381::Fq::new_unchecked(BigInt(self.0))
+    }
+
+    /// The element with the same limbs as an `ark` one.
+    #[inline]
+    pub const fn from_ark(value: ark_bls12_381::Fq) -> Self {
+        Self(value.0.0)
+    }
+
     /// The limbs of the Montgomery form, least significant first.
     #[inline]
     pub const fn montgomery_limbs(&self) -> &[u64; 6] {
@@ -79,7 +93,15 @@ impl From<u64> for Fp {
 }
 
 limb_equality!(Fp);
-field_operators!(Fp, host::fp_add, host::fp_sub, host::fp_mul, host::fp_neg);
+// Additions are ark's, which inline (2.2 ns against 3.1 and a call); products are blst's (26.7 ns
+// against 37.6).
+field_operators!(
+    Fp,
+    |a: &Fp, b: &Fp| Fp::from_ark(a.to_ark() + b.to_ark()),
+    |a: &Fp, b: &Fp| Fp::from_ark(a.to_ark() - b.to_ark()),
+    host::fp_mul,
+    |a: &Fp| Fp::from_ark(-a.to_ark())
+);
 
 impl Field for Fp {
     const ZERO: Self = Self([0; 6]);
@@ -88,6 +110,21 @@ impl Field for Fp {
     #[inline]
     fn square(&self) -> Self {
         host::fp_sqr(self)
+    }
+
+    #[inline]
+    fn product_into(out: &mut Self, a: &Self, b: &Self) {
+        host::fp_mul_into(out, a, b);
+    }
+
+    #[inline]
+    fn square_into(out: &mut Self, a: &Self) {
+        host::fp_sqr_into(out, a);
+    }
+
+    #[inline]
+    fn multiply_by(&mut self, rhs: &Self) {
+        host::fp_mul_assign(self, rhs);
     }
 
     fn inverse(&self) -> Option<Self> {

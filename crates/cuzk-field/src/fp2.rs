@@ -24,10 +24,10 @@ impl Fp2 {
 
 field_operators!(
     Fp2,
-    host::fp2_add,
-    host::fp2_sub,
+    |a: &Fp2, b: &Fp2| Fp2::new(a.c0 + b.c0, a.c1 + b.c1),
+    |a: &Fp2, b: &Fp2| Fp2::new(a.c0 - b.c0, a.c1 - b.c1),
     host::fp2_mul,
-    host::fp2_neg
+    |a: &Fp2| Fp2::new(-a.c0, -a.c1)
 );
 
 impl Field for Fp2 {
@@ -43,6 +43,21 @@ impl Field for Fp2 {
     #[inline]
     fn square(&self) -> Self {
         host::fp2_sqr(self)
+    }
+
+    #[inline]
+    fn product_into(out: &mut Self, a: &Self, b: &Self) {
+        host::fp2_mul_into(out, a, b);
+    }
+
+    #[inline]
+    fn square_into(out: &mut Self, a: &Self) {
+        host::fp2_sqr_into(out, a);
+    }
+
+    #[inline]
+    fn multiply_by(&mut self, rhs: &Self) {
+        host::fp2_mul_assign(self, rhs);
     }
 
     fn inverse(&self) -> Option<Self> {

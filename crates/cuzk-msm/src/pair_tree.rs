@@ -12,7 +12,6 @@ pub(crate) const BLOCK_TERMS: usize = 2048;
 #[derive(Default)]
 pub(crate) struct PairTree<F: CurveField> {
     points: Vec<Affine<F>>,
-    sums: Vec<Affine<F>>,
     segments: Vec<Segment>,
     denominators: Vec<F>,
     prefixes: Vec<F>,
@@ -34,12 +33,19 @@ impl<F: CurveField> PairTree<F> {
         signed_indices: &[u32],
         bucket_of: impl Fn(usize) -> u32,
     ) -> Vec<(u32, Affine<F>)> {
+        // Points first, alone in their loop, so that many of these scattered reads are under way at
+        // once.
         self.points.clear();
+        self.points.extend(
+            signed_indices
+                .iter()
+                .map(|signed| bases.get((signed >> 1) as usize)),
+        );
         self.segments.clear();
-        for (i, signed) in signed_indices.iter().enumerate() {
-            let point = bases.get((signed >> 1) as usize);
-            self.points
-                .push(if signed & 1 == 1 { -point } else { point });
+        for (i, (signed, point)) in signed_indices.iter().zip(&mut self.points).enumerate() {
+            if signed & 1 == 1 {
+                point.y = -point.y;
+            }
             let bucket = bucket_of(i);
             match self.segments.last_mut() {
                 Some(segment) if segment.bucket == bucket => segment.len += 1,
@@ -64,35 +70,36 @@ impl<F: CurveField> PairTree<F> {
             for pair in self.points[at..end].as_chunks::<2>().0 {
                 let denominator = chord_denominator(&pair[0], &pair[1]);
                 self.prefixes.push(product);
-                product = product * denominator;
+                product.multiply_by(&denominator);
                 self.denominators.push(denominator);
             }
             at = end;
         }
-        // No denominator is zero.
+        // No denominator is zero. Each prefix becomes the inverse of its denominator.
         let mut inverse = product.inverse().unwrap_or(F::ONE);
-        for (denominator, prefix) in self.denominators.iter_mut().zip(&self.prefixes).rev() {
-            let next = inverse * *denominator;
-            *denominator = inverse * *prefix;
-            inverse = next;
+        for (denominator, prefix) in self.denominators.iter().zip(&mut self.prefixes).rev() {
+            prefix.multiply_by(&inverse);
+            inverse.multiply_by(denominator);
         }
-        self.sums.clear();
-        let mut inverses = self.denominators.iter();
-        let mut at = 0;
+        // In place: a sum is written no later than where its first operand stood.
+        let points = &mut self.points;
+        let mut inverses = self.prefixes.iter();
+        let (mut at, mut out) = (0, 0);
         for segment in &mut self.segments {
             let end = at + segment.len as usize;
-            let (pairs, odd) = self.points[at..end].as_chunks::<2>();
-            self.sums.extend(
-                pairs
-                    .iter()
-                    .zip(&mut inverses)
-                    .map(|(pair, inverse)| chord_sum(&pair[0], &pair[1], inverse)),
-            );
-            self.sums.extend_from_slice(odd);
+            while at + 1 < end {
+                if let Some(inverse) = inverses.next() {
+                    points[out] = chord_sum(&points[at], &points[at + 1], inverse);
+                }
+                (at, out) = (at + 2, out + 1);
+            }
+            if at < end {
+                points[out] = points[at];
+                (at, out) = (at + 1, out + 1);
+            }
             segment.len = segment.len.div_ceil(2);
-            at = end;
         }
-        std::mem::swap(&mut self.points, &mut self.sums);
+        points.truncate(out);
     }
 
     /// Sums `points[2i] + points[2i + 1]` over all of `points`, an even number.
@@ -177,23 +184,26 @@ fn chord_denominator<F: CurveField>(p: &Affine<F>, q: &Affine<F>) -> F {
 /// p + q, given the inverse of their [`chord_denominator`].
 #[inline]
 fn chord_sum<F: CurveField>(p: &Affine<F>, q: &Affine<F>, inverse: &F) -> Affine<F> {
-    let slope = if p.x != q.x {
+    let mut slope;
+    if p.x != q.x {
         if p.is_infinity() {
             return *q;
         }
         if q.is_infinity() {
             return *p;
         }
-        (q.y - p.y) * *inverse
+        slope = q.y - p.y;
     } else if p.y == q.y && !p.y.is_zero() {
         let xx = p.x.square();
-        (xx.double() + xx) * *inverse
+        slope = xx.double() + xx;
     } else {
         return Affine::INFINITY;
-    };
-    let x = slope.square() - p.x - q.x;
-    Affine {
-        x,
-        y: slope * (p.x - x) - p.y,
     }
+    slope.multiply_by(inverse);
+    let mut x = F::ZERO;
+    F::square_into(&mut x, &slope);
+    x = x - p.x - q.x;
+    let mut y = p.x - x;
+    y.multiply_by(&slope);
+    Affine { x, y: y - p.y }
 }
