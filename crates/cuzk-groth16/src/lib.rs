@@ -38,6 +38,6 @@ pub use compare::{DifferingRow, first_differing_row};
 pub use error::Error;
 pub use key::KeyRef;
 pub use prover::{ProveOptions, Proved, Prover};
-pub use rows::{Rows, first_violated_constraint};
+pub use rows::Rows;
 pub use stages::{Stage, Stages};
 pub use verifier::Verifier;

@@ -10,7 +10,7 @@ use crate::blinding::Blinding;
 use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
-use crate::rows::{Rows, first_violated_constraint};
+use crate::rows::Rows;
 use crate::stages::Stages;
 use crate::verifier::Verifier;
 
@@ -132,19 +132,23 @@ impl<'k> Prover<'k> {
         if !witness[0].is_one() {
             return Err(Error::WitnessOne);
         }
-        if let Circuit::R1cs(r1cs) = circuit {
-            stages.run("check", || match first_violated_constraint(r1cs, witness) {
-                Some(constraint) => Err(Error::Unsatisfied { constraint }),
-                None => Ok(()),
-            })?;
-        }
         let variables = circuit.query_variables(&self.key)?;
         let n = self.domain.size();
+        let checked = match &circuit {
+            Circuit::R1cs(r1cs) => Some(*r1cs),
+            Circuit::Matrices(_) | Circuit::Rows { .. } => None,
+        };
         let mut rows = stages.run("rows", || match circuit {
             Circuit::R1cs(r1cs) => Rows::of_r1cs(r1cs, witness, n),
             Circuit::Matrices(matrices) => Rows::of_matrices(matrices, witness, n),
             Circuit::Rows { rows, .. } => rows,
         });
+        if let Some(r1cs) = checked {
+            let violated = stages.run("check", || rows.first_violated(r1cs, witness));
+            if let Some(constraint) = violated {
+                return Err(Error::Unsatisfied { constraint });
+            }
+        }
         rows.pad(n);
         let h = stages.run("quotient", || self.quotient(rows))?;
 

@@ -53,6 +53,18 @@ impl Rows {
         }
     }
 
+    /// The first constraint whose product is not C w, or `None`; `self` is [`Self::of_r1cs`] of the
+    /// same system and witness.
+    pub(crate) fn first_violated(&self, r1cs: &R1cs, witness: &[Scalar]) -> Option<usize> {
+        let coefficients = r1cs.coefficients.values();
+        (0..r1cs.num_constraints())
+            .into_par_iter()
+            .find_first(|row| {
+                let c = evaluate_row(&r1cs.c, *row, coefficients, witness);
+                self.a[*row] * self.b[*row] != c
+            })
+    }
+
     /// Evaluates the matrices of a zkey, which have the input rows.
     pub(crate) fn of_matrices(
         matrices: &AbMatrices,
@@ -110,18 +122,4 @@ fn evaluate_row(matrix: &Matrix, row: usize, coefficients: &[Fr], witness: &[Sca
         }
     }
     sum * Fr::R
-}
-
-/// The first constraint that the witness violates, or `None`.
-///
-/// # Panics
-/// If the witness has fewer values than the system has variables.
-pub fn first_violated_constraint(r1cs: &R1cs, witness: &[Scalar]) -> Option<usize> {
-    let coefficients = r1cs.coefficients.values();
-    (0..r1cs.num_constraints())
-        .into_par_iter()
-        .find_first(|row| {
-            let value = |matrix| evaluate_row(matrix, *row, coefficients, witness);
-            value(&r1cs.a) * value(&r1cs.b) != value(&r1cs.c)
-        })
 }
