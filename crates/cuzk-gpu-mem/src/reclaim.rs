@@ -182,7 +182,8 @@ impl Reclaimer {
     pub(crate) fn retire(&self, link: &Link, mut block: Retired) {
         block.reservation.mark_pending();
         if !link.usable() {
-            return; // The context took the memory with it.
+            self.retired.lock().clear(); // The context took the memory with it.
+            return;
         }
         // Issued now, so that the free takes its place in the stream's order.
         let mut issued = block.issue(link);

@@ -125,6 +125,7 @@ fn a_lost_context_is_said_by_every_call_until_reopened() {
         .upload(device.host().pinned("key", 1000).unwrap(), &mut buffer)
         .unwrap();
     let staged = device.stage::<u64>("d_a", 10, &stream).unwrap();
+    drop(device.alloc::<u64>("retired", 10, &stream).unwrap());
     driver.lose(Code::ILLEGAL_ADDRESS);
 
     let error = stream.synchronize().unwrap_err();

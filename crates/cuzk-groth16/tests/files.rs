@@ -121,7 +121,7 @@ fn written_keys_prove_alike() {
         let circuit = || Circuit::R1cs(&instance.r1cs);
         for family in [KeyFamily::Bellman, KeyFamily::Arkworks] {
             let key = proving_key(&instance.r1cs, family, 6).unwrap();
-            let mut files = vec![Vec::new()];
+            let mut files = [Vec::new()];
             let read: Vec<ProvingKey> = match family {
                 KeyFamily::Bellman => {
                     bellman::write_params(&key, &mut files[0]).unwrap();
