@@ -8,6 +8,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::repo;
 
+/// The case whose key is not in its folder but in a crate, behind a feature of the test kit.
+pub(crate) const SAPLING: &str = "sapling_spend";
+
 /// A folder with a circuit or a key.
 pub(crate) struct Case {
     pub(crate) name: String,

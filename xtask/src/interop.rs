@@ -2,7 +2,7 @@
 //! snarkjs's own proof judged by `cuzk verify`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -66,6 +66,9 @@ fn row(case: &Case, cuzk: &Path, tools: &Tools, scratch: &Path) -> Result<Option
     let (kind, flag, key) = match (file("circuit.zkey")?, file("circuit.params")?) {
         (Some(zkey), _) => ("zkey", "--zkey", zkey),
         (None, Some(params)) => ("params", "--params", params),
+        (None, None) if case.name == cases::SAPLING => {
+            ("params", "--params", sapling_params(scratch)?)
+        }
         (None, None) => return Ok(None),
     };
     let needed = |name: &str| file(name)?.with_context(|| format!("the case has no {name}"));
@@ -120,6 +123,25 @@ fn row(case: &Case, cuzk: &Path, tools: &Tools, scratch: &Path) -> Result<Option
     Ok(Some(format!(
         "{kind:6} {seconds:9.2}  ok    ok       {foreign}"
     )))
+}
+
+/// The key of the Sapling circuit, which a crate carries.
+fn sapling_params(scratch: &Path) -> Result<PathBuf> {
+    let path = scratch.join("circuit.params");
+    let mut command = repo::cargo();
+    command.args([
+        "run",
+        "--quiet",
+        "-p",
+        "cuzk-testkit",
+        "--features",
+        "sapling",
+    ]);
+    command
+        .args(["--example", "sapling_params", "--"])
+        .arg(&path);
+    repo::output(&mut command)?;
+    Ok(path)
 }
 
 fn verify(cuzk: &Path, vk: &Path, public: &Path, proof: &Path) -> Result<()> {

@@ -140,16 +140,23 @@ mod tests {
     }
 
     #[test]
-    fn every_dependency_has_its_reason() {
+    fn every_dependency_is_used_and_has_its_reason() {
         let root = repo::root();
         let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
         let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap();
         let (_, list) = manifest.split_once("[workspace.dependencies]").unwrap();
         let (list, _) = list.split_once("\n[").unwrap();
+        let used = repo::metadata().unwrap();
+        let packages = used["packages"].as_array().unwrap();
+        let used = packages
+            .iter()
+            .flat_map(|package| package["dependencies"].as_array().unwrap());
         for line in list.lines() {
             let Some((name, _)) = line.split_once(" = ") else {
                 continue;
             };
+            let is_used = used.clone().any(|dependency| dependency["name"] == name);
+            assert!(is_used, "nothing uses {name}");
             let fine = name.starts_with("cuzk-") || reasons.contains(&format!("`{name}`"));
             assert!(
                 fine,

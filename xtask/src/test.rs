@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::steps::Steps;
-use crate::{edges, interop, licences, policy, repo};
+use crate::{cases, edges, interop, licences, policy, repo};
 
 /// How long the fuzz targets run in all.
 const FUZZ_SECONDS: &str = "33";
@@ -65,6 +65,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         ]);
         if let Some(dir) = fixtures {
             command.env("CUZK_FIXTURES", dir);
+            if dir.join(cases::SAPLING).is_dir() {
+                command.args(["--features", "cuzk-testkit/sapling"]);
+            }
         }
         repo::run(&mut command)
     });
