@@ -39,5 +39,5 @@ pub use error::Error;
 pub use key::KeyRef;
 pub use prover::{ProveOptions, Proved, Prover};
 pub use rows::Rows;
-pub use stages::{Stage, Stages};
+pub use stages::{Stage, StageCallback, Stages};
 pub use verifier::Verifier;

@@ -11,7 +11,7 @@ use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
 use crate::rows::Rows;
-use crate::stages::Stages;
+use crate::stages::{Clock, StageCallback, Stages};
 use crate::verifier::Verifier;
 
 /// How to prove.
@@ -20,6 +20,8 @@ use crate::verifier::Verifier;
 pub struct ProveOptions {
     /// Verify the proof before returning it. On unless turned off.
     pub verify: bool,
+    /// Told of each stage as it begins.
+    pub on_stage: Option<StageCallback>,
     /// r and s instead of fresh ones.
     #[cfg(feature = "caller-blinding")]
     pub blinding: Option<Blinding>,
@@ -29,6 +31,7 @@ impl Default for ProveOptions {
     fn default() -> Self {
         Self {
             verify: true,
+            on_stage: None,
             #[cfg(feature = "caller-blinding")]
             blinding: None,
         }
@@ -40,6 +43,13 @@ impl ProveOptions {
     #[must_use]
     pub fn without_verification(mut self) -> Self {
         self.verify = false;
+        self
+    }
+
+    /// With a callback for the stages.
+    #[must_use]
+    pub fn with_stage_callback(mut self, callback: StageCallback) -> Self {
+        self.on_stage = Some(callback);
         self
     }
 
@@ -119,7 +129,7 @@ impl<'k> Prover<'k> {
         witness: &Witness,
         options: &ProveOptions,
     ) -> Result<Proved, Error> {
-        let mut stages = Stages::default();
+        let mut stages = Clock::new(options.on_stage.clone());
         let witness = witness.values();
         circuit.check(&self.key)?;
         if witness.len() != self.key.num_variables() {
@@ -191,7 +201,7 @@ impl<'k> Prover<'k> {
             proof,
             public_values,
             verified: options.verify,
-            stages,
+            stages: stages.finish(),
         })
     }
 
