@@ -1,7 +1,7 @@
 //! The iden3 binary container: magic, version, and sections in any order.
 
 use crate::cursor::{Cursor, fits};
-use crate::detect::guess_format;
+use crate::detect::{FileKind, guess_format, sniff};
 use crate::error::{Error, ErrorKind, Note, NoteKind, Place};
 use crate::options::LoadOptions;
 use crate::source::ReadAt;
@@ -19,10 +19,12 @@ pub(crate) struct FileType {
 impl FileType {
     /// The place of section `number`.
     pub(crate) fn place(&self, number: u32) -> Place {
-        match self.sections.iter().find(|(known, _)| *known == number) {
-            Some((_, name)) => Place::section(number, name),
-            None => Place::section(number, "unknown"),
-        }
+        Place::section(number, self.section_name(number))
+    }
+
+    fn section_name(&self, number: u32) -> &'static str {
+        let known = self.sections.iter().find(|(known, _)| *known == number);
+        known.map_or("unknown", |(_, name)| name)
     }
 }
 
@@ -46,6 +48,42 @@ impl Section {
     pub(crate) fn end(self) -> u64 {
         self.offset.saturating_add(self.len)
     }
+}
+
+/// A section of an iden3 file as the table of contents has it, for inspection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SectionInfo {
+    /// Its number.
+    pub number: u32,
+    /// What a section of this number holds.
+    pub name: &'static str,
+    /// Of its body, from the start of the file.
+    pub offset: u64,
+    /// Bytes of its body, as the file says.
+    pub bytes: u64,
+}
+
+/// The sections of an `.r1cs`, `.wtns` or `.zkey` file in the file's order, whether or not they
+/// make sense. The last one may reach beyond the end of the file.
+///
+/// # Errors
+/// The file is none of these, or its first bytes are malformed.
+pub fn sections(source: &(impl ReadAt + ?Sized)) -> Result<Vec<SectionInfo>, Error> {
+    let source: &dyn ReadAt = &source;
+    let file_type = match sniff(source) {
+        Some(FileKind::R1cs) => &crate::r1cs::R1CS,
+        Some(FileKind::Wtns) => &crate::wtns::WTNS,
+        _ => &crate::zkey::ZKEY,
+    };
+    let container =
+        Container::scan(source, file_type).map_err(|error| error.in_file(source.name()))?;
+    let info = |section: &Section| SectionInfo {
+        number: section.number,
+        name: file_type.section_name(section.number),
+        offset: section.offset,
+        bytes: section.len,
+    };
+    Ok(container.sections.iter().map(info).collect())
 }
 
 /// More sections than any tool writes; a table of 2^32 entries is not worth reading.

@@ -45,6 +45,7 @@ mod stream;
 pub mod wtns;
 pub mod zkey;
 
+pub use container::{SectionInfo, sections};
 pub use detect::{FileKind, guess_format, sniff};
 pub use error::{Error, ErrorClass, ErrorKind, Note, NoteKind, Place};
 pub use model::{

@@ -20,7 +20,7 @@ use crate::source::ReadAt;
 const HEADER: u32 = 1;
 const VALUES: u32 = 2;
 
-const WTNS: FileType = FileType {
+pub(crate) const WTNS: FileType = FileType {
     magic: *b"wtns",
     version: 2,
     name: "a witness (.wtns)",

@@ -25,7 +25,7 @@ const LABELS: u32 = 3;
 const CUSTOM_GATES: u32 = 4;
 const CUSTOM_GATE_USES: u32 = 5;
 
-const R1CS: FileType = FileType {
+pub(crate) const R1CS: FileType = FileType {
     magic: *b"r1cs",
     version: 1,
     name: "a constraint system (.r1cs)",

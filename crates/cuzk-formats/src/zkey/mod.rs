@@ -35,7 +35,7 @@ const C: u32 = 8;
 const H: u32 = 9;
 const TRANSCRIPT: u32 = 10;
 
-const ZKEY: FileType = FileType {
+pub(crate) const ZKEY: FileType = FileType {
     magic: *b"zkey",
     version: 1,
     name: "a snarkjs key (.zkey)",
