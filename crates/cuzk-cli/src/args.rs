@@ -237,7 +237,8 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct InspectArgs {
     /// The file, of any kind that cuzk reads
     pub(crate) file: PathBuf,
-    /// Walk all constraints of a .r1cs and count their entries; in constant memory
+    /// Read all of it: walk the constraints of a .r1cs in constant memory, load and check a whole
+    /// key or witness. Without this flag headers and counts are read, at once for a file of any size
     #[arg(long, env = "CUZK_SCAN", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) scan: bool,
     /// Print the file's BLAKE3 hash, for --key-blake3

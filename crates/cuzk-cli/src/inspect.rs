@@ -1,10 +1,10 @@
 //! `cuzk inspect`.
 
 use cuzk_formats::{
-    FileKind, FileSource, LoadOptions, ReadAt as _, arkworks, bellman, guess_format, json, proof,
-    r1cs, sniff, wtns, zkey,
+    FileKind, FileSource, LoadOptions, Note, ProvingKey, ReadAt as _, SectionInfo, arkworks,
+    bellman, guess_format, json, proof, r1cs, sections, sniff, wtns, zkey,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::args::InspectArgs;
 use crate::exit::Failure;
@@ -30,7 +30,12 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
         progress: Some(&progress),
         ..LoadOptions::default()
     };
-    describe(kind, &source, &options, args.scan, &mut facts)?;
+    let depth = if args.scan {
+        Depth::All
+    } else {
+        Depth::Headers
+    };
+    describe(kind, &source, &options, depth, &mut facts)?;
     drop(bar);
     if args.hash {
         facts.add("blake3", load::blake3(&args.file)?.to_string());
@@ -63,6 +68,28 @@ impl Facts {
         self.facts.push((name, value.into()));
     }
 
+    fn add_sections(&mut self, sections: &[SectionInfo]) {
+        let section = |section: &SectionInfo| {
+            json!({
+                "number": section.number,
+                "name": section.name,
+                "offset": section.offset,
+                "bytes": section.bytes,
+            })
+        };
+        let sections: Vec<Value> = sections.iter().map(section).collect();
+        self.add("sections", sections);
+    }
+
+    fn add_checked_key(&mut self, key: &ProvingKey) {
+        let (a, b) = (&key.a_query, &key.b_g2_query);
+        let a = a.iter().filter(|point| point.is_infinity()).count();
+        let b = b.iter().filter(|point| point.is_infinity()).count();
+        self.add("identities_a", a);
+        self.add("identities_b", b);
+        self.add("checked", "lengths, and that every point is on the curve");
+    }
+
     fn outcome(self) -> Outcome {
         let mut lines = Lines::default();
         let mut object = Map::new();
@@ -72,9 +99,25 @@ impl Facts {
             let title = name.replace('_', " ");
             match &value {
                 Value::String(text) => lines.line(&title, text),
+                Value::Array(sections) if name == "sections" => {
+                    lines.raw("sections:");
+                    for section in sections {
+                        lines.line(
+                            &format!("  {}", section["number"]),
+                            format_args!(
+                                "{:>12} bytes at {:>12}  {}",
+                                section["bytes"].to_string(),
+                                section["offset"].to_string(),
+                                section["name"].as_str().unwrap_or_default()
+                            ),
+                        );
+                    }
+                }
                 Value::Number(number) if name.ends_with("bytes") => {
-                    let bytes = number.as_u64().unwrap_or(0);
-                    lines.line(&title, format_args!("{bytes} ({})", Bytes(bytes)));
+                    match number.as_u64().unwrap_or(0) {
+                        bytes @ 0..1024 => lines.line(&title, bytes),
+                        bytes => lines.line(&title, format_args!("{bytes} ({})", Bytes(bytes))),
+                    }
                 }
                 value => lines.line(&title, value),
             }
@@ -88,47 +131,33 @@ impl Facts {
     }
 }
 
+/// How much of a file is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Headers,
+    All,
+}
+
 fn describe(
     kind: FileKind,
     source: &FileSource,
     options: &LoadOptions<'_>,
-    scan: bool,
+    depth: Depth,
     facts: &mut Facts,
 ) -> Result<(), Failure> {
-    let name = source.name();
+    if matches!(kind, FileKind::R1cs | FileKind::Wtns | FileKind::Zkey) {
+        facts.add_sections(&sections(source)?);
+    }
     let notes = match kind {
-        FileKind::R1cs => describe_r1cs(source, options, scan, facts)?,
-        FileKind::Wtns => {
-            let (values, notes) = wtns::read_header(source, options)?;
-            facts.add("values", values);
-            notes
-        }
-        FileKind::Zkey => describe_zkey(source, options, facts)?,
-        FileKind::BellmanParams => {
-            let (header, notes) = bellman::read_header(source, options)?;
-            facts.add("flavour", "bellman: roots of 7, H of tau powers");
-            facts.add("public_values", header.num_inputs.saturating_sub(1));
-            facts.add("variables", header.num_inputs + header.num_aux);
-            facts.add("domain_size", header.domain_size);
-            facts.add("a_points", header.num_a);
-            facts.add("b_points", header.num_b);
-            facts.add("tail_bytes", header.tail_bytes);
-            notes
-        }
+        FileKind::R1cs => describe_r1cs(source, options, depth, facts)?,
+        FileKind::Wtns => describe_wtns(source, options, depth, facts)?,
+        FileKind::Zkey => describe_zkey(source, options, depth, facts)?,
+        FileKind::BellmanParams => describe_params(source, options, depth, facts)?,
+        FileKind::ArkworksProvingKey => describe_pk(source, options, depth, facts)?,
         FileKind::BellmanVk => {
             let file = bellman::read_vk(source, options)?;
             facts.add("public_values", file.key.num_public());
             file.notes
-        }
-        FileKind::ArkworksProvingKey => {
-            let (header, notes) = arkworks::read_header(source, options)?;
-            facts.add("flavour", "arkworks: roots of 7, H of tau powers");
-            facts.add("points", compression(header.compression));
-            facts.add("public_values", header.num_inputs.saturating_sub(1));
-            facts.add("variables", header.num_variables);
-            facts.add("domain_size", header.domain_size);
-            facts.add("tail_bytes", header.tail_bytes);
-            notes
         }
         FileKind::ArkworksVerifyingKey => {
             let file = arkworks::read_verifying_key(source, options)?;
@@ -159,7 +188,7 @@ fn describe(
         // Known by name only.
         _ => Vec::new(),
     };
-    facts.notes.add(name, &notes);
+    facts.notes.add(source.name(), &notes);
     Ok(())
 }
 
@@ -170,11 +199,27 @@ fn compression(compression: arkworks::Compression) -> &'static str {
     }
 }
 
+fn describe_wtns(
+    source: &FileSource,
+    options: &LoadOptions<'_>,
+    depth: Depth,
+    facts: &mut Facts,
+) -> Result<Vec<Note>, Failure> {
+    let (values, notes) = wtns::read_header(source, options)?;
+    facts.add("values", values);
+    if depth == Depth::All {
+        wtns::read(source, options)?;
+        facts.add("checked", "every value is below r, the first is 1");
+    }
+    Ok(notes)
+}
+
 fn describe_zkey(
     source: &FileSource,
     options: &LoadOptions<'_>,
+    depth: Depth,
     facts: &mut Facts,
-) -> Result<Vec<cuzk_formats::Note>, Failure> {
+) -> Result<Vec<Note>, Failure> {
     let (header, notes) = zkey::read_header(source, options)?;
     facts.add("flavour", "circom: roots of 5, H of odd Lagrange points");
     facts.add("public_values", header.num_public);
@@ -182,16 +227,67 @@ fn describe_zkey(
     facts.add("domain_size", header.domain_size);
     facts.add("coefficients", header.num_coefficients);
     facts.add("has_transcript", header.has_transcript);
+    if depth == Depth::Headers {
+        return Ok(notes);
+    }
+    let file = zkey::read(source, options)?;
+    facts.add("constraints", file.num_constraints());
+    if let Some(transcript) = &file.transcript {
+        facts.add("contributions", transcript.num_contributions);
+        facts.add("beacons", transcript.num_beacons);
+    }
+    facts.add_checked_key(&file.key);
+    Ok(file.notes)
+}
+
+fn describe_params(
+    source: &FileSource,
+    options: &LoadOptions<'_>,
+    depth: Depth,
+    facts: &mut Facts,
+) -> Result<Vec<Note>, Failure> {
+    let (header, notes) = bellman::read_header(source, options)?;
+    facts.add("flavour", "bellman: roots of 7, H of tau powers");
+    facts.add("public_values", header.num_inputs.saturating_sub(1));
+    facts.add("variables", header.num_inputs + header.num_aux);
+    facts.add("domain_size", header.domain_size);
+    facts.add("a_points", header.num_a);
+    facts.add("b_points", header.num_b);
+    facts.add("tail_bytes", header.tail_bytes);
+    if depth == Depth::All {
+        facts.add_checked_key(&bellman::read_params(source, options)?.key);
+    }
     Ok(notes)
+}
+
+fn describe_pk(
+    source: &FileSource,
+    options: &LoadOptions<'_>,
+    depth: Depth,
+    facts: &mut Facts,
+) -> Result<Vec<Note>, Failure> {
+    let (header, notes) = arkworks::read_header(source, options)?;
+    facts.add("flavour", "arkworks: roots of 7, H of tau powers");
+    facts.add("points", compression(header.compression));
+    facts.add("public_values", header.num_inputs.saturating_sub(1));
+    facts.add("variables", header.num_variables);
+    facts.add("domain_size", header.domain_size);
+    facts.add("tail_bytes", header.tail_bytes);
+    if depth == Depth::Headers {
+        return Ok(notes);
+    }
+    let file = arkworks::read_proving_key(source, options)?;
+    facts.add_checked_key(&file.key);
+    Ok(file.notes)
 }
 
 fn describe_r1cs(
     source: &FileSource,
     options: &LoadOptions<'_>,
-    scan: bool,
+    depth: Depth,
     facts: &mut Facts,
-) -> Result<Vec<cuzk_formats::Note>, Failure> {
-    let (header, statistics, notes) = if scan {
+) -> Result<Vec<Note>, Failure> {
+    let (header, statistics, notes) = if depth == Depth::All {
         let (header, statistics, notes) = r1cs::scan(source, options)?;
         (header, Some(statistics), notes)
     } else {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cuzk_formats::Progress;
+use cuzk_groth16::StageCallback;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar on stderr that disappears when dropped. Hidden unless stderr is a terminal.
@@ -27,6 +28,12 @@ impl Bar {
             bar.enable_steady_tick(Duration::from_millis(100));
         }
         Self(bar)
+    }
+
+    /// What a prover tells of the stages that it begins.
+    pub(crate) fn stages(&self) -> StageCallback {
+        let bar = self.0.clone();
+        StageCallback::new(move |stage| bar.set_message(format!("proving: {stage}")))
     }
 
     /// What a reader reports.

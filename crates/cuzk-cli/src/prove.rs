@@ -267,11 +267,11 @@ impl Material {
             (None, Some((matrices, _))) => Circuit::Matrices(matrices),
             (None, None) => return Err(Failure::Bug("neither R1CS nor matrices".into())),
         };
-        let mut options = ProveOptions::default();
+        let bar = Bar::working("proving");
+        let mut options = ProveOptions::default().with_stage_callback(bar.stages());
         if args.no_verify {
             options = options.without_verification();
         }
-        let bar = Bar::working("proving");
         let proved = prover.prove(circuit, &self.witness, &options)?;
         drop(bar);
         let stages = proved.stages.as_slice().iter();

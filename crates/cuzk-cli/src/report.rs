@@ -100,7 +100,7 @@ pub(crate) struct Lines(String);
 impl Lines {
     /// Appends a line.
     pub(crate) fn line(&mut self, name: &str, value: impl std::fmt::Display) {
-        let _ = writeln!(self.0, "{name:<16}  {value}");
+        let _ = writeln!(self.0, "{:<18} {value}", format!("{name}:"));
     }
 
     /// Appends the stages and their times.

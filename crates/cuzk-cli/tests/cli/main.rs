@@ -1,0 +1,18 @@
+//! The binary as users and scripts meet it: exit codes, both streams, and which files are left.
+//!
+//! Comments name the case of other provers' users that a test stands for (WP, FI, GP, CS).
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "one test binary; its modules share helpers"
+)]
+
+mod files;
+mod hostile;
+mod inspect;
+mod keys;
+mod prove;
+mod run;
+mod signals;
+mod usage;
+mod verify;
