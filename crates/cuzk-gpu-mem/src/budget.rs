@@ -283,6 +283,10 @@ impl Budget {
 }
 
 impl Claim {
+    pub(crate) fn is_of(&self, budget: &Arc<Budget>) -> bool {
+        Arc::ptr_eq(&self.budget, budget)
+    }
+
     /// Draws on the claim; beyond what was claimed only as far as the limit allows.
     pub(crate) fn draw(&self, label: &'static str, bytes: u64) -> Option<Reservation> {
         let mut ledger = self.budget.ledger.lock();

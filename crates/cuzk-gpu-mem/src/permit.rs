@@ -186,7 +186,12 @@ impl Device {
         recorder: Option<Recorder>,
         body: impl for<'cx> FnOnce(&Compute<'cx>) -> R,
     ) -> Result<R> {
-        self.section(admission.into_claim(), recorder, body)
+        let claim = admission.into_claim();
+        if !claim.is_of(&self.inner.budget) {
+            let device = self.info().ordinal;
+            return Err(Error::WrongDevice { device });
+        }
+        self.section(claim, recorder, body)
     }
 
     fn section<R>(

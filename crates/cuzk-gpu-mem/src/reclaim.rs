@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -19,7 +19,8 @@ use crate::permit::Side;
 use crate::stream::{Event, StreamCore};
 use crate::units::MIB;
 
-/// Above this many retired blocks, whoever retires one more looks which have completed.
+/// From this many retired blocks on, whoever retires one more looks which have completed; and then
+/// again when they have doubled, so that a busy stream is not asked over and over.
 const LOOK_AT: usize = 64;
 
 /// Blocks of this size get a fence of their own at once, so that they come back as early as can be.
@@ -172,6 +173,8 @@ impl Retired {
 #[derive(Debug, Default)]
 pub(crate) struct Reclaimer {
     retired: Mutex<Vec<Retired>>,
+    /// How many there must be before a drop looks again.
+    look_at: AtomicUsize,
     /// Held while somebody reclaims, so that another waits for the outcome instead of finding an
     /// empty list and concluding that nothing is pending.
     reclaiming: Mutex<()>,
@@ -196,10 +199,11 @@ impl Reclaimer {
         let many = {
             let mut retired = self.retired.lock();
             retired.push(block);
-            retired.len() >= LOOK_AT
+            retired.len() >= self.look_at.load(Ordering::Relaxed).max(LOOK_AT)
         };
-        if many {
-            self.reclaim(link, Patience::TakeWhatIsDone);
+        // Whoever is at it already, perhaps waiting, does it for this one too: a drop never waits.
+        if many && let Some(_one_at_a_time) = self.reclaiming.try_lock() {
+            self.look(link, Patience::TakeWhatIsDone);
         }
     }
 
@@ -207,6 +211,11 @@ impl Reclaimer {
     /// stay.
     pub(crate) fn reclaim(&self, link: &Link, patience: Patience) -> usize {
         let _one_at_a_time = self.reclaiming.lock();
+        self.look(link, patience)
+    }
+
+    /// [`Reclaimer::reclaim`], by whoever holds `reclaiming`.
+    fn look(&self, link: &Link, patience: Patience) -> usize {
         let mut list = std::mem::take(&mut *self.retired.lock());
         if list.is_empty() || !link.usable() {
             return 0;
@@ -229,6 +238,7 @@ impl Reclaimer {
         let mut retired = self.retired.lock();
         list.append(&mut retired);
         *retired = list;
+        self.look_at.store(2 * retired.len(), Ordering::Relaxed);
         retired.len()
     }
 

@@ -263,6 +263,13 @@ fn devices_do_not_mix() {
         foreign.follow(&stream),
         Err(Error::WrongDevice { .. })
     ));
+    let admission = other
+        .admit("job", &[], 8, std::time::Duration::ZERO)
+        .unwrap();
+    assert!(matches!(
+        one.compute_admitted(admission, None, |_| ()),
+        Err(Error::WrongDevice { .. })
+    ));
     let event = stream.record().unwrap();
     assert!(matches!(
         foreign.wait_for(&event),

@@ -296,3 +296,22 @@ fn devices_share_pinned_memory() {
     drop(host);
     drivers.iter().for_each(|driver| assert_empty(driver));
 }
+
+/// Many frees behind a busy stream cost a bounded number of driver calls each.
+#[test]
+fn frees_behind_a_busy_stream_are_not_asked_about_over_and_over() {
+    let driver = card16();
+    let device = open(&driver);
+    let stream = device.stream("busy").unwrap();
+    driver.set_completion(Completion::Lazy);
+    let before = driver.calls();
+    const BLOCKS: u64 = 2000;
+    for _ in 0..BLOCKS {
+        drop(device.alloc::<u8>("small", 64, &stream).unwrap());
+    }
+    // An allocation and a free each, and now and then a look.
+    let calls = driver.calls() - before;
+    assert!(calls < 5 * BLOCKS, "{calls}");
+    assert_eq!(device.trim(TrimPolicy::Streams).unwrap().still_pending, 0);
+    assert_eq!(device.budget().state().held(), 0);
+}

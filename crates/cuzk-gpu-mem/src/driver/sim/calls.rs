@@ -329,33 +329,28 @@ impl Driver for SimDriver {
     }
 
     unsafe fn query(&self, point: Point) -> DriverResult<bool> {
-        let (reached, stream, seq) = match point {
+        // A query that finds the work done makes no freed bytes available (measured): only waiting
+        // does.
+        match point {
             Point::Device => {
                 // SAFETY: no handle is involved.
                 unsafe { self.wait(point)? };
-                return Ok(true);
+                Ok(true)
             }
             Point::Stream(stream) => {
                 let state = self.stream_of("cuStreamQuery", stream)?;
                 let found = state.engine.streams.get(&stream.0);
-                (found.is_none_or(|stream| stream.idle()), stream.0, u64::MAX)
+                Ok(found.is_none_or(|stream| stream.idle()))
             }
             Point::Event(event) => {
                 let call = "cuEventQuery";
                 let state = self.enter(call)?;
-                let Some(found) = state.engine.events.get(&event.0) else {
+                if !state.engine.events.contains_key(&event.0) {
                     return invalid(call, Code::INVALID_HANDLE);
-                };
-                (state.engine.event_reached(event.0), found.stream, found.seq)
+                }
+                Ok(state.engine.event_reached(event.0))
             }
-        };
-        let mut state = self.state.lock();
-        if reached && state.query_observes {
-            state
-                .memory
-                .observe(|free| free.executed && free.stream == stream && free.seq < seq);
         }
-        Ok(reached)
     }
 
     unsafe fn elapsed_ms(&self, begin: EventId, end: EventId) -> DriverResult<f32> {

@@ -58,7 +58,6 @@ struct State {
     registered_limit: usize,
     registered_range_limit: usize,
     registrations: u64,
-    query_observes: bool,
     info_latency: Duration,
 }
 
@@ -95,7 +94,6 @@ impl SimDriver {
             registered_limit: usize::MAX,
             registered_range_limit: usize::MAX,
             registrations: 0,
-            query_observes: false,
             info_latency: Duration::ZERO,
         };
         Self {
@@ -184,12 +182,6 @@ impl SimDriver {
     /// Successful registrations so far.
     pub fn registrations(&self) -> u64 {
         self.state.lock().registrations
-    }
-
-    /// Whether a successful query, too, makes completed frees available. On the card measured for
-    /// this project a query does not count; only waiting does.
-    pub fn set_query_observes(&self, observes: bool) {
-        self.state.lock().query_observes = observes;
     }
 
     /// Memory figures are read, then take so long to arrive: by then they may be old.
