@@ -1,6 +1,7 @@
 //! Points of G1 and G2: affine as keys hold them, XYZZ as sums are kept.
 
 use ark_ec::AffineRepr as _;
+use zeroize::Zeroize;
 
 use crate::constants::FP_MODULUS;
 use crate::field::{Field, batch_invert};
@@ -134,7 +135,7 @@ impl<F: CurveField> std::ops::Neg for Affine<F> {
 ///
 /// The formulas are `madd-2008-s`, `add-2008-s` and `dbl-2008-s-1` of the Explicit-Formulas
 /// Database, made complete: equal, opposite and infinite operands give the right sum.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, Zeroize)]
 #[repr(C, align(32))]
 pub struct Xyzz<F> {
     /// X.
@@ -257,7 +258,8 @@ impl<F: CurveField> Xyzz<F> {
         self.zzz = self.zzz * other.zzz * ppp;
     }
 
-    /// scalar * self, by double and add. Not constant time.
+    /// scalar * self, by double and add. **Not constant time**: who can measure it closely learns bits
+    /// of the scalar.
     #[must_use]
     pub fn mul_scalar(&self, scalar: &Scalar) -> Self {
         let mut sum = Self::INFINITY;

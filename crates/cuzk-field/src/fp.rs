@@ -1,6 +1,7 @@
 //! The base field.
 
 use ark_ff::BigInt;
+use zeroize::Zeroize;
 
 use crate::constants::{FP_MODULUS, FP_R, FP_R2};
 use crate::field::{
@@ -9,7 +10,7 @@ use crate::field::{
 use crate::host;
 
 /// An element of the base field in Montgomery form, R = 2^384, canonical.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, Zeroize)]
 #[repr(C, align(16))]
 pub struct Fp(pub(crate) [u64; 6]);
 

@@ -1,11 +1,13 @@
 //! The quadratic extension of the base field.
 
+use zeroize::Zeroize;
+
 use crate::field::{Field, field_operators};
 use crate::fp::Fp;
 use crate::host;
 
 /// c0 + c1 u with u^2 = -1, each coefficient an [`Fp`] in Montgomery form.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug, Zeroize)]
 #[repr(C, align(16))]
 pub struct Fp2 {
     /// The coefficient of 1.

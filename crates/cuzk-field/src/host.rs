@@ -1,8 +1,10 @@
 //! Host arithmetic through `blst`, the one place of this crate with `unsafe` in it.
 //!
-//! blst's own functions are total on canonical operands: no error, no allocation, constant time but
-//! for the inversions. Feature `portable` of that crate picks the ADX code at run time, so a binary
-//! built on one machine runs on another.
+//! blst's functions are total on canonical operands: no error, no allocation. Products, squares and
+//! inversions of field elements take the same time for all values; what this crate builds on them
+//! (points, decoding, pairings of public data) does not. Feature `portable` of that crate picks the ADX
+//! code at run time, so a binary built on one machine runs on another; `no-threads` keeps its thread
+//! pool out.
 #![allow(unsafe_code)]
 
 use crate::curve::{G1Affine, G2Affine};

@@ -218,7 +218,7 @@ impl Default for CoefficientTable {
 }
 
 /// A sparse matrix by rows. Repeated columns within a row are sums; zero coefficients do not occur.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matrix {
     /// `num_rows + 1` positions into the two arrays below, the first 0.
     row_offsets: Vec<u32>,
@@ -226,6 +226,12 @@ pub struct Matrix {
     columns: Vec<u32>,
     /// Index of each entry's coefficient in the system's [`CoefficientTable`].
     coefficients: Vec<u32>,
+}
+
+impl Default for Matrix {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// More entries than a [`Matrix`] can index.
@@ -251,7 +257,6 @@ impl Matrix {
     ) -> Result<Self, std::collections::TryReserveError> {
         let mut matrix = Self::default();
         matrix.row_offsets.try_reserve_exact(rows + 1)?;
-        matrix.row_offsets.push(0);
         Ok(matrix)
     }
 

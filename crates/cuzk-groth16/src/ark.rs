@@ -24,7 +24,8 @@
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut rng = ark_std::test_rng();
+//! # use ark_std::rand::SeedableRng;
+//! let mut rng = ark_std::rand::rngs::StdRng::seed_from_u64(0); // in earnest: the system's
 //! let circuit = Factors { a: Fr::from(6u64), b: Fr::from(7u64) };
 //! // was: Groth16::<Bls12_381>::circuit_specific_setup(..)
 //! let (pk, vk) = Groth16::circuit_specific_setup(circuit.clone(), &mut rng)?;
@@ -49,13 +50,14 @@ use ark_std::rand::{CryptoRng, RngCore};
 use cuzk_field::{Fr, Scalar};
 use cuzk_formats::{KeyFlavour, Proof, QueryLayout, VerifyingKey, Witness};
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
 use crate::prover::{ProveOptions, Proved, Prover};
 use crate::rows::Rows;
-use crate::verifier::Verifier;
+use crate::verifier::{Verifier, check_proof};
 
 /// `ark-groth16`'s proving key.
 pub type ProvingKey = ark_groth16::ProvingKey<Bls12_381>;
@@ -226,21 +228,21 @@ fn evaluate(cs: &ConstraintSystemRef<ArkFr>) -> Result<Synthesised, Error> {
         .ok_or_else(|| synthesis_error(SynthesisError::MissingCS))?;
     let instance = cs.instance_assignment().map_err(synthesis_error)?;
     let private = cs.witness_assignment().map_err(synthesis_error)?;
-    let assignment = [instance, private].concat();
+    let assignment = Zeroizing::new([instance, private].concat());
 
-    let (mut a, b, c) = (
-        multiply(a, &assignment),
-        multiply(b, &assignment),
-        multiply(c, &assignment),
-    );
+    // With room for the input rows and for zeros up to n, so that nothing is copied.
+    let len = (c.len() + instance.len()).next_power_of_two();
+    let mut a = multiply(a, &assignment, len);
+    let mut b = multiply(b, &assignment, len);
+    let c = Zeroizing::new(multiply(c, &assignment, c.len()));
+    a.extend(instance.iter().map(|value| Fr::from_ark(*value)));
+    b.resize(a.len(), Fr::default());
     let holds = |row: &usize| a[*row] * b[*row] == c[*row];
-    if let Some(constraint) = (0..c.len()).into_par_iter().find_first(|row| !holds(row)) {
+    let violated = (0..c.len()).into_par_iter().find_first(|row| !holds(row));
+    let rows = Rows::new(a, b)?;
+    if let Some(constraint) = violated {
         return Err(Error::Unsatisfied { constraint });
     }
-    drop(c);
-    a.extend(instance.iter().map(|value| Fr::from_ark(*value)));
-    let mut b = b;
-    b.resize(a.len(), Fr::default());
     let witness = Witness::new(
         assignment
             .par_iter()
@@ -250,20 +252,20 @@ fn evaluate(cs: &ConstraintSystemRef<ArkFr>) -> Result<Synthesised, Error> {
     Ok(Synthesised {
         num_inputs: instance.len(),
         witness,
-        rows: Rows::new(a, b)?,
+        rows,
     })
 }
 
-fn multiply(matrix: &Matrix<ArkFr>, assignment: &[ArkFr]) -> Vec<Fr> {
-    matrix
-        .par_iter()
-        .map(|row| {
-            let terms = row
-                .iter()
-                .map(|(coefficient, index)| *coefficient * assignment[*index]);
-            Fr::from_ark(terms.sum())
-        })
-        .collect()
+/// M w, in a list with room for `capacity` rows.
+fn multiply(matrix: &Matrix<ArkFr>, assignment: &[ArkFr], capacity: usize) -> Vec<Fr> {
+    let mut rows = Vec::with_capacity(capacity);
+    rows.par_extend(matrix.par_iter().map(|row| {
+        let terms = row
+            .iter()
+            .map(|(coefficient, index)| *coefficient * assignment[*index]);
+        Fr::from_ark(terms.sum())
+    }));
+    rows
 }
 
 /// A drop-in for `ark_groth16::Groth16<Bls12_381>`.
@@ -298,7 +300,9 @@ impl SNARK<ArkFr> for Groth16 {
         Ok(to_ark_proof(&proved.proof))
     }
 
+    /// Checks curve and subgroup of the key's points, which need no further check for its proofs.
     fn process_vk(vk: &Self::VerifyingKey) -> Result<Self::ProcessedVerifyingKey, Error> {
+        Verifier::new(&verifying_key(vk))?;
         Ok(ark_groth16::prepare_verifying_key(vk))
     }
 
@@ -308,16 +312,16 @@ impl SNARK<ArkFr> for Groth16 {
         public_values: &[ArkFr],
         proof: &Self::Proof,
     ) -> Result<bool, Error> {
-        let public_values: Vec<Scalar> = public_values
-            .iter()
-            .map(|value| Scalar::from(*value))
-            .collect();
-        let verifier = Verifier::new(&verifying_key(&vk.vk))?;
-        match verifier.verify(&public_values, &from_ark_proof(proof)) {
-            Ok(()) => Ok(true),
-            Err(Error::InvalidProof) => Ok(false),
-            Err(error) => Err(error),
+        let (expected, found) = (
+            vk.vk.gamma_abc_g1.len().saturating_sub(1),
+            public_values.len(),
+        );
+        if found != expected {
+            return Err(Error::PublicCount { expected, found });
         }
+        check_proof(&from_ark_proof(proof))?;
+        ark_groth16::Groth16::<Bls12_381>::verify_proof(vk, proof, public_values)
+            .map_err(synthesis_error)
     }
 }
 

@@ -1,14 +1,15 @@
 //! The blinding factors r and s.
 
 use cuzk_field::Scalar;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::Error;
 
 /// r and s, wiped when dropped and never printed.
 ///
 /// They are uniform in the field, drawn from the operating system by rejection, and new for every
-/// proof. Only feature `caller-blinding` lets a caller fix them.
+/// proof. Only feature `caller-blinding` lets a caller fix them. The multiplications by them are not
+/// constant time.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Blinding {
     pub(crate) r: Scalar,
@@ -32,23 +33,23 @@ impl Blinding {
 
     /// Factors from a source of random bytes.
     fn draw(mut fill: impl FnMut(&mut [u8]) -> Result<(), String>) -> Result<Self, Error> {
-        let mut scalar = || -> Result<Scalar, Error> {
+        let mut blinding = Self {
+            r: Scalar::ZERO,
+            s: Scalar::ZERO,
+        };
+        for factor in [&mut blinding.r, &mut blinding.s] {
+            let mut bytes = Zeroizing::new([0; 32]);
             loop {
-                let mut bytes = [0; 32];
-                fill(&mut bytes).map_err(|what| Error::NoEntropy { what })?;
+                fill(bytes.as_mut()).map_err(|what| Error::NoEntropy { what })?;
                 // 255 random bits are below r with probability 0.906.
                 bytes[31] &= 0x7f;
-                let scalar = Scalar::from_le_bytes(&bytes);
-                bytes.zeroize();
-                if let Some(scalar) = scalar {
-                    return Ok(scalar);
+                if let Some(scalar) = Scalar::from_le_bytes(&bytes) {
+                    *factor = scalar;
+                    break;
                 }
             }
-        };
-        Ok(Self {
-            r: scalar()?,
-            s: scalar()?,
-        })
+        }
+        Ok(blinding)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a proof needs of the circuit besides the key.
 
-use cuzk_formats::{AbMatrices, QueryLayout, R1cs};
+use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, QueryLayout, R1cs};
+use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::key::KeyRef;
@@ -77,6 +78,10 @@ impl Circuit<'_> {
                     r1cs.num_inputs,
                 )?;
                 same("variables", key.num_variables(), r1cs.num_variables)?;
+                for matrix in [&r1cs.a, &r1cs.b, &r1cs.c] {
+                    check_matrix(matrix, &r1cs.coefficients, r1cs.num_variables)?;
+                    check_rows(r1cs.num_constraints(), matrix.num_rows())?;
+                }
                 // snarkjs has a domain of 2 where one row would do.
                 if !(key.domain_size == 2 && r1cs.domain_size() == 1) {
                     same("rows in its domain", key.domain_size, r1cs.domain_size())?;
@@ -86,7 +91,11 @@ impl Circuit<'_> {
                 if matrices.a.num_rows() > key.domain_size {
                     same("rows in its domain", key.domain_size, matrices.a.num_rows())?;
                 }
-                same("rows in B", matrices.a.num_rows(), matrices.b.num_rows())?;
+                let fits =
+                    |matrix| check_matrix(matrix, &matrices.coefficients, key.num_variables());
+                fits(&matrices.a)?;
+                fits(&matrices.b)?;
+                check_rows(matrices.a.num_rows(), matrices.b.num_rows())?;
             }
             Self::Rows { rows, .. } => {
                 if rows.len() > key.domain_size {
@@ -132,6 +141,50 @@ impl Circuit<'_> {
                 return Err(Error::CircuitMismatch { what, key, circuit });
             }
         }
-        Ok(Some(variables))
+        let given = variables.a.iter().chain(&variables.b);
+        match given
+            .max()
+            .filter(|index| **index as usize >= key.num_variables())
+        {
+            Some(index) => Err(Error::Circuit {
+                what: format!("variable {index} is not one of {}", key.num_variables()),
+            }),
+            None => Ok(Some(variables)),
+        }
     }
+}
+
+/// That every entry names a variable and a coefficient that are there: the parts of a constraint
+/// system can be put together by hand, and a zkey's matrices be given with another key.
+fn check_matrix(matrix: &Matrix, table: &CoefficientTable, variables: usize) -> Result<(), Error> {
+    let fault = |entry: usize, noun, index: u32, count: usize| Error::Circuit {
+        what: format!("entry {entry} of a matrix names {noun} {index}, but there are {count}"),
+    };
+    let outside = |indices: &[u32], count: usize| {
+        indices
+            .par_iter()
+            .position_first(|index| *index as usize >= count)
+    };
+    let coefficients = table.values().len();
+    if let Some(entry) = outside(matrix.columns(), variables) {
+        return Err(fault(entry, "variable", matrix.columns()[entry], variables));
+    }
+    if let Some(entry) = outside(matrix.coefficients(), coefficients) {
+        return Err(fault(
+            entry,
+            "coefficient",
+            matrix.coefficients()[entry],
+            coefficients,
+        ));
+    }
+    Ok(())
+}
+
+fn check_rows(expected: usize, found: usize) -> Result<(), Error> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Circuit {
+        what: format!("its matrices have {expected} and {found} rows"),
+    })
 }

@@ -1,18 +1,18 @@
 //! The prover.
 
-use cuzk_field::{Fp, Fp2, Fr, G1Xyzz, G2Xyzz, Scalar, Xyzz};
+use cuzk_field::{Fp, Fp2, G1Xyzz, G2Xyzz, Scalar, Xyzz};
 use cuzk_formats::{HBasis, Proof, Witness};
 use cuzk_msm::{Bases, Selection, msm_selected};
 use cuzk_ntt::{Domain, quotient_coefficients, quotient_odd_values};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::blinding::Blinding;
-use crate::circuit::Circuit;
+use crate::circuit::{Circuit, QueryVariables};
 use crate::error::Error;
 use crate::key::KeyRef;
 use crate::rows::Rows;
 use crate::stages::{Clock, StageCallback, Stages};
-use crate::verifier::Verifier;
+use crate::verifier::{Infinity, Verifier, check_point};
 
 /// How to prove.
 #[derive(Clone, Debug)]
@@ -92,13 +92,18 @@ pub struct Prover<'k> {
 }
 
 impl<'k> Prover<'k> {
-    /// Checks the key's lengths, its vital points, and every point of its verifying key.
+    /// Checks the key's lengths, its vital points, and every point of its verifying key. The points of
+    /// the queries are taken as they are: the readers of `cuzk-formats` have checked theirs, and those
+    /// of a key in another library's types are that library's business. A damaged query shows when a
+    /// proof is verified.
     ///
     /// # Errors
     /// [`Error::Key`], [`Error::Point`], or [`Error::Domain`] for a domain above 2^32.
     pub fn new(key: impl Into<KeyRef<'k>>) -> Result<Self, Error> {
         let key = key.into();
         key.check()?;
+        check_point(&key.beta_g1, || "beta in G1".into(), Infinity::Refused)?;
+        check_point(&key.delta_g1, || "delta in G1".into(), Infinity::Refused)?;
         let domain = Domain::new(key.domain_size, key.flavour.root_generator)?;
         let verifier = Verifier::new(&key.vk)?;
         Ok(Self {
@@ -129,40 +134,88 @@ impl<'k> Prover<'k> {
         witness: &Witness,
         options: &ProveOptions,
     ) -> Result<Proved, Error> {
-        let mut stages = Clock::new(options.on_stage.clone());
+        let mut clock = Clock::new(options.on_stage.clone());
         let witness = witness.values();
         circuit.check(&self.key)?;
-        if witness.len() != self.key.num_variables() {
-            let expected = self.key.num_variables();
-            return Err(Error::WitnessLength {
-                expected,
-                found: witness.len(),
-            });
+        self.check_witness(witness)?;
+        let variables = circuit.query_variables(&self.key)?;
+        let rows = self.rows(circuit, witness, &mut clock)?;
+        let h = clock.run("quotient", || self.quotient(rows))?;
+        let sums = self.sums(h, variables.as_ref(), witness, &mut clock)?;
+        let blinding = options.blinding()?;
+        let proof = clock.run("assemble", || self.assemble(&sums, &blinding));
+        let public_values = witness[1..self.key.num_inputs()].to_vec();
+        if options.verify {
+            clock
+                .run("verify", || self.verifier.verify(&public_values, &proof))
+                .map_err(|_| Error::ProofRejected)?;
+        }
+        Ok(Proved {
+            proof,
+            public_values,
+            verified: options.verify,
+            stages: clock.finish(),
+        })
+    }
+
+    fn check_witness(&self, witness: &[Scalar]) -> Result<(), Error> {
+        let (expected, found) = (self.key.num_variables(), witness.len());
+        if found != expected {
+            return Err(Error::WitnessLength { expected, found });
         }
         if !witness[0].is_one() {
             return Err(Error::WitnessOne);
         }
-        let variables = circuit.query_variables(&self.key)?;
-        let n = self.domain.size();
-        let checked = match &circuit {
-            Circuit::R1cs(r1cs) => Some(*r1cs),
-            Circuit::Matrices(_) | Circuit::Rows { .. } => None,
-        };
-        let mut rows = stages.run("rows", || match circuit {
-            Circuit::R1cs(r1cs) => Rows::of_r1cs(r1cs, witness, n),
-            Circuit::Matrices(matrices) => Rows::of_matrices(matrices, witness, n),
-            Circuit::Rows { rows, .. } => rows,
-        });
-        if let Some(r1cs) = checked {
-            let violated = stages.run("check", || rows.first_violated(r1cs, witness));
-            if let Some(constraint) = violated {
-                return Err(Error::Unsatisfied { constraint });
-            }
-        }
-        rows.pad(n);
-        let h = stages.run("quotient", || self.quotient(rows))?;
+        Ok(())
+    }
 
-        let (a_selection, b_selection) = match &variables {
+    /// A w and B w; with a constraint system, checked against C w.
+    fn rows(
+        &self,
+        circuit: Circuit<'_>,
+        witness: &[Scalar],
+        clock: &mut Clock,
+    ) -> Result<Rows, Error> {
+        let n = self.domain.size();
+        match circuit {
+            Circuit::R1cs(r1cs) => {
+                let rows = clock.run("rows", || Rows::of_r1cs(r1cs, witness, n));
+                match clock.run("check", || rows.first_violated(r1cs, witness)) {
+                    Some(constraint) => Err(Error::Unsatisfied { constraint }),
+                    None => Ok(rows),
+                }
+            }
+            Circuit::Matrices(matrices) => {
+                Ok(clock.run("rows", || Rows::of_matrices(matrices, witness, n)))
+            }
+            Circuit::Rows { rows, .. } => Ok(rows),
+        }
+    }
+
+    /// The scalars of the H sum.
+    fn quotient(&self, rows: Rows) -> Result<Zeroizing<Vec<Scalar>>, Error> {
+        let (a, b) = rows.into_padded(self.domain.size());
+        let h = match self.key.flavour.h_basis {
+            HBasis::OddLagrange => quotient_odd_values(&self.domain, a, b)?,
+            HBasis::TauPowers => quotient_coefficients(&self.domain, a, b)?,
+            other => {
+                return Err(Error::Key {
+                    what: format!("its H basis {other:?} is not supported"),
+                });
+            }
+        };
+        Ok(Zeroizing::new(h))
+    }
+
+    /// The five multi-scalar multiplications. `variables` is what a compact key's queries cover.
+    fn sums(
+        &self,
+        h: Zeroizing<Vec<Scalar>>,
+        variables: Option<&QueryVariables>,
+        witness: &[Scalar],
+        clock: &mut Clock,
+    ) -> Result<Sums, Error> {
+        let (a_selection, b_selection) = match variables {
             None => (Selection::All, Selection::All),
             Some(variables) => (
                 Selection::Indices(&variables.a),
@@ -171,53 +224,18 @@ impl<'k> Prover<'k> {
         };
         let key = &self.key;
         let private = &witness[key.num_inputs()..];
-        let mut sum_g1 = |name, bases: &dyn Bases<Fp>, selection, scalars: &[Scalar]| {
-            stages.run(name, || msm_selected(bases, selection, scalars))
+        let mut sum = |name, bases: &dyn Bases<Fp>, selection, scalars: &[Scalar]| {
+            clock.run(name, || msm_selected(bases, selection, scalars))
         };
-        let h_sum = sum_g1("H", key.h_query, Selection::All, &h)?;
+        let h_sum = sum("H", key.h_query, Selection::All, &h)?;
         drop(h);
-        let l_sum = sum_g1("L", key.l_query, Selection::All, private)?;
-        let a_sum = sum_g1("A", key.a_query, a_selection, witness)?;
-        let b_g1_sum = sum_g1("B1", key.b_g1_query, b_selection, witness)?;
-        let b_bases: &dyn Bases<Fp2> = key.b_g2_query;
-        let b_g2_sum = stages.run("B2", || msm_selected(b_bases, b_selection, witness))?;
-        let sums = Sums {
+        Ok(Sums {
             h: h_sum,
-            l: l_sum,
-            a: a_sum,
-            b_g1: b_g1_sum,
-            b_g2: b_g2_sum,
-        };
-
-        let blinding = options.blinding()?;
-        let proof = stages.run("assemble", || self.assemble(&sums, &blinding));
-        let public_values = witness[1..key.num_inputs()].to_vec();
-        if options.verify {
-            stages
-                .run("verify", || self.verifier.verify(&public_values, &proof))
-                .map_err(|_| Error::ProofRejected)?;
-        }
-        Ok(Proved {
-            proof,
-            public_values,
-            verified: options.verify,
-            stages: stages.finish(),
+            l: sum("L", key.l_query, Selection::All, private)?,
+            a: sum("A", key.a_query, a_selection, witness)?,
+            b_g1: sum("B1", key.b_g1_query, b_selection, witness)?,
+            b_g2: clock.run("B2", || msm_selected(key.b_g2_query, b_selection, witness))?,
         })
-    }
-
-    /// The scalars of the H sum.
-    fn quotient(&self, rows: Rows) -> Result<Zeroizing<Vec<Scalar>>, Error> {
-        let Rows { a, b } = rows;
-        let quotient: fn(&Domain, Vec<Fr>, Vec<Fr>) -> _ = match self.key.flavour.h_basis {
-            HBasis::OddLagrange => quotient_odd_values,
-            HBasis::TauPowers => quotient_coefficients,
-            other => {
-                return Err(Error::Key {
-                    what: format!("its H basis {other:?} is not supported"),
-                });
-            }
-        };
-        Ok(Zeroizing::new(quotient(&self.domain, a, b)?))
     }
 
     /// pi_a = alpha + sum A + r delta, pi_b = beta + sum B + s delta,
@@ -251,7 +269,8 @@ impl<'k> Prover<'k> {
     }
 }
 
-/// The five multi-scalar multiplications.
+/// The five multi-scalar multiplications, which follow from the witness and are wiped.
+#[derive(Zeroize, ZeroizeOnDrop)]
 struct Sums {
     h: Xyzz<Fp>,
     l: Xyzz<Fp>,

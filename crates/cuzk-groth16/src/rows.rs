@@ -3,15 +3,16 @@
 use cuzk_field::{Field as _, Fr, Scalar};
 use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, R1cs};
 use rayon::prelude::*;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::Error;
 
 /// A w and B w by rows, the rows that bind the inputs included: row (constraints + i) of A is input
-/// i, of B zero. Equally long, at most n; what is missing up to n is zero.
-#[derive(Clone)]
+/// i, of B zero. Equally long, at most n; what is missing up to n is zero. Wiped when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Rows {
-    pub(crate) a: Vec<Fr>,
-    pub(crate) b: Vec<Fr>,
+    a: Vec<Fr>,
+    b: Vec<Fr>,
 }
 
 impl Rows {
@@ -20,11 +21,13 @@ impl Rows {
     /// # Errors
     /// [`Error::Circuit`] unless both are equally long.
     pub fn new(a: Vec<Fr>, b: Vec<Fr>) -> Result<Self, Error> {
-        if a.len() == b.len() {
-            Ok(Self { a, b })
+        let rows = Self { a, b };
+        let (a, b) = (rows.a.len(), rows.b.len());
+        if a == b {
+            Ok(rows)
         } else {
             Err(Error::Circuit {
-                what: format!("{} rows of A come with {} rows of B", a.len(), b.len()),
+                what: format!("{a} rows of A come with {b} rows of B"),
             })
         }
     }
@@ -78,11 +81,22 @@ impl Rows {
         }
     }
 
-    /// Zero rows up to n.
-    pub(crate) fn pad(&mut self, domain_size: usize) {
-        self.a.resize(domain_size, Fr::ZERO);
-        self.b.resize(domain_size, Fr::ZERO);
+    /// A w and B w with zero rows up to n.
+    pub(crate) fn into_padded(mut self, domain_size: usize) -> (Vec<Fr>, Vec<Fr>) {
+        (pad(&mut self.a, domain_size), pad(&mut self.b, domain_size))
     }
+}
+
+/// Takes the rows out; a list that has no room for zeros is copied, and the old one wiped.
+fn pad(rows: &mut Vec<Fr>, domain_size: usize) -> Vec<Fr> {
+    let mut padded = std::mem::take(rows);
+    if padded.capacity() < domain_size {
+        let old = Zeroizing::new(padded);
+        padded = Vec::with_capacity(domain_size);
+        padded.extend_from_slice(&old);
+    }
+    padded.resize(domain_size, Fr::ZERO);
+    padded
 }
 
 /// Values of rows are witness data.

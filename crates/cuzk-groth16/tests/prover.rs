@@ -488,3 +488,127 @@ fn degenerate_circuits_prove() {
         }
     }
 }
+
+/// Systems put together by hand, and matrices of another key, are refused and never a panic.
+#[test]
+fn matrices_that_point_outside_are_refused() {
+    let instance = Instance::new(Shape::Dense, 5, 2).unwrap();
+    let key = proving_key(&instance.r1cs, KeyFamily::Circom, 1).unwrap();
+    let prover = Prover::new(&key).unwrap();
+    let refused = |circuit: Circuit<'_>| {
+        let error = prover
+            .prove(circuit, &instance.witness, &ProveOptions::default())
+            .unwrap_err();
+        assert!(matches!(error, Error::Circuit { .. }), "{error}");
+    };
+    let mut outside = Matrix::new();
+    outside.push_entry(31, 0);
+    outside.end_row().unwrap();
+    let mut unknown = Matrix::new();
+    unknown.push_entry(0, 1_000_000);
+    unknown.end_row().unwrap();
+    for wrong in [outside, unknown, Matrix::new(), Matrix::default()] {
+        for which in 0..3 {
+            let mut r1cs = instance.r1cs.clone();
+            *[&mut r1cs.a, &mut r1cs.b, &mut r1cs.c][which] = wrong.clone();
+            if which == 0 {
+                // Fewer rows in A make another domain, which is told first.
+                r1cs.b = wrong.clone();
+                r1cs.c = wrong.clone();
+                let error = prover
+                    .prove(
+                        Circuit::R1cs(&r1cs),
+                        &instance.witness,
+                        &ProveOptions::default(),
+                    )
+                    .unwrap_err();
+                assert!(matches!(
+                    error,
+                    Error::Circuit { .. } | Error::CircuitMismatch { .. }
+                ));
+            } else {
+                refused(Circuit::R1cs(&r1cs));
+            }
+        }
+        if wrong.num_rows() > 0 {
+            refused(Circuit::Matrices(&cuzk_formats::AbMatrices {
+                a: wrong.clone(),
+                b: wrong,
+                coefficients: Default::default(),
+            }));
+        }
+    }
+}
+
+/// WP-10: every small count of variables, with inputs in B or not, for the key family that leaves
+/// points out.
+#[test]
+fn word_borders_and_empty_densities_prove() {
+    for aux in [1, 2, 3, 63, 64, 65] {
+        for inputs in 1..=3 {
+            for inputs_in_b in [false, true] {
+                let mut r1cs = R1cs {
+                    num_inputs: inputs,
+                    num_variables: inputs + aux,
+                    a: Matrix::new(),
+                    b: Matrix::new(),
+                    c: Matrix::new(),
+                    coefficients: Default::default(),
+                };
+                // x * y = z with x = y = z = 1 over the private variables, ONE in B if wanted.
+                for row in 0..aux {
+                    let variable = (inputs + row) as u32;
+                    let right = if inputs_in_b {
+                        (row % inputs) as u32
+                    } else {
+                        variable
+                    };
+                    for (matrix, column) in [
+                        (&mut r1cs.a, variable),
+                        (&mut r1cs.b, right),
+                        (&mut r1cs.c, variable),
+                    ] {
+                        matrix.push_entry(column, 0);
+                        matrix.end_row().unwrap();
+                    }
+                }
+                let witness = Witness::new(vec![Scalar::ONE; inputs + aux]);
+                for family in FAMILIES {
+                    let key = proving_key(&r1cs, family, 3).unwrap();
+                    let proved =
+                        Prover::new(&key)
+                            .unwrap()
+                            .prove(Circuit::R1cs(&r1cs), &witness, &fixed());
+                    assert!(
+                        proved.is_ok(),
+                        "{aux} aux, {inputs} inputs, in B {inputs_in_b}, {family:?}: {proved:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// WP-11, WP-16: a batch after a failed call; each proof is for its own witness.
+#[test]
+fn a_failed_call_spoils_nothing_and_results_are_not_swapped() {
+    let instance = &Instance::new(Shape::Dense, 5, 4).unwrap();
+    let key = proving_key(&instance.r1cs, KeyFamily::Arkworks, 1).unwrap();
+    let prover = Prover::new(&key).unwrap();
+    let wrong = with_value(&instance.witness, 5, Scalar::from(9));
+    for _ in 0..3 {
+        assert!(
+            prover
+                .prove(Circuit::R1cs(&instance.r1cs), &wrong, &fixed())
+                .is_err()
+        );
+        let proved = prover
+            .prove(Circuit::R1cs(&instance.r1cs), &instance.witness, &fixed())
+            .unwrap();
+        assert_eq!(proved.public_values, instance.witness.values()[1..2]);
+        for point in [proved.proof.a, proved.proof.c] {
+            assert!(point.is_on_curve() && point.is_in_subgroup() && !point.is_infinity());
+        }
+        assert!(proved.proof.b.is_on_curve() && proved.proof.b.is_in_subgroup());
+    }
+}

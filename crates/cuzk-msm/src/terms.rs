@@ -46,9 +46,9 @@ pub(crate) struct Terms {
     /// Signed indices of bases with scalar 1 or -1.
     pub(crate) units: Zeroizing<Vec<u32>>,
     /// Indices of bases with any other scalar.
-    pub(crate) full: Vec<u32>,
+    pub(crate) full: Zeroizing<Vec<u32>>,
     /// Their scalars' positions.
-    pub(crate) scalars: Vec<u32>,
+    pub(crate) scalars: Zeroizing<Vec<u32>>,
 }
 
 /// Terms looked at by one task.
@@ -75,8 +75,12 @@ impl Terms {
             units: Zeroizing::new(Vec::with_capacity(
                 blocks.iter().map(|b| b.units.len()).sum(),
             )),
-            full: Vec::with_capacity(blocks.iter().map(|b| b.full.len()).sum()),
-            scalars: Vec::with_capacity(blocks.iter().map(|b| b.full.len()).sum()),
+            full: Zeroizing::new(Vec::with_capacity(
+                blocks.iter().map(|b| b.full.len()).sum(),
+            )),
+            scalars: Zeroizing::new(Vec::with_capacity(
+                blocks.iter().map(|b| b.full.len()).sum(),
+            )),
         };
         for block in blocks {
             all.units.extend_from_slice(&block.units);

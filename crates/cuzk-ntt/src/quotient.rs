@@ -2,10 +2,11 @@
 //!
 //! c is the entry-wise product of a and b, which is what C w is for a satisfying witness: it is
 //! neither evaluated nor stored beforehand. Z(X) = X^n - 1 is the constant z = g^n - 1 on the coset
-//! g w^i. Both forms take six transforms.
+//! g w^i. Both forms take six transforms. The arrays hold witness data and are wiped.
 
 use cuzk_field::{Field as _, Fr, Scalar};
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 use crate::domain::{Domain, Error};
 use crate::transform::{Direction, bit_reverse_permute};
@@ -24,9 +25,10 @@ const SHIFT: u64 = 7;
 /// [`Error::Length`] unless both arrays have the domain's size.
 pub fn quotient_coefficients(
     domain: &Domain,
-    mut a: Vec<Fr>,
-    mut b: Vec<Fr>,
+    a: Vec<Fr>,
+    b: Vec<Fr>,
 ) -> Result<Vec<Scalar>, Error> {
+    let (mut a, mut b) = (Zeroizing::new(a), Zeroizing::new(b));
     domain.check_len(a.len())?;
     domain.check_len(b.len())?;
     let n = domain.size();
@@ -49,22 +51,23 @@ pub fn quotient_coefficients(
     // n z h_i = g^-i a_i - c_i.
     let scale = z_inverse * domain.size_inverse();
     domain.scale_bit_reversed(&mut a, shift_inverse, scale);
-    a.par_iter_mut().zip(&c).for_each(|(a, c)| *a -= *c * scale);
+    a.par_iter_mut()
+        .zip(c.as_slice())
+        .for_each(|(a, c)| *a -= *c * scale);
     drop(c);
     bit_reverse_permute(&mut a);
-    a.truncate(n - 1);
-    Ok(a.par_iter().map(|value| Scalar::from(*value)).collect())
+    Ok(a[..n - 1]
+        .par_iter()
+        .map(|value| Scalar::from(*value))
+        .collect())
 }
 
 /// (a b - c)(g w^j) for j = 0 to n - 1 with g^2 = w, for keys of circom and snarkjs.
 ///
 /// # Errors
 /// [`Error::Length`] unless both arrays have the domain's size; [`Error::Size`] for n = 2^32.
-pub fn quotient_odd_values(
-    domain: &Domain,
-    mut a: Vec<Fr>,
-    mut b: Vec<Fr>,
-) -> Result<Vec<Scalar>, Error> {
+pub fn quotient_odd_values(domain: &Domain, a: Vec<Fr>, b: Vec<Fr>) -> Result<Vec<Scalar>, Error> {
+    let (mut a, mut b) = (Zeroizing::new(a), Zeroizing::new(b));
     domain.check_len(a.len())?;
     domain.check_len(b.len())?;
     let shift = domain.odd_coset_shift()?;
@@ -73,14 +76,14 @@ pub fn quotient_odd_values(
     domain.extend_to_coset(&mut b, shift)?;
     domain.extend_to_coset(&mut c, shift)?;
     Ok(a.par_iter()
-        .zip(&b)
-        .zip(&c)
+        .zip(b.as_slice())
+        .zip(c.as_slice())
         .map(|((a, b), c)| Scalar::from(*a * *b - *c))
         .collect())
 }
 
-fn product(a: &[Fr], b: &[Fr]) -> Vec<Fr> {
-    a.par_iter().zip(b).map(|(a, b)| *a * *b).collect()
+fn product(a: &[Fr], b: &[Fr]) -> Zeroizing<Vec<Fr>> {
+    Zeroizing::new(a.par_iter().zip(b).map(|(a, b)| *a * *b).collect())
 }
 
 fn multiply(a: &mut [Fr], b: &[Fr]) {
