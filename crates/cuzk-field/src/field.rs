@@ -141,7 +141,8 @@ macro_rules! field_operators {
 }
 pub(crate) use field_operators;
 
-/// Equality limb by limb: the derived one calls `memcmp`, which cost 4 % of a batch-affine sum.
+/// Equality limb by limb: the derived one calls `memcmp`, which showed in the profile of every sum
+/// (docs/measurements.md, CPU arithmetic).
 macro_rules! limb_equality {
     ($t:ty) => {
         impl PartialEq for $t {

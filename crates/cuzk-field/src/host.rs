@@ -32,8 +32,8 @@ fn fp2(x: &Fp2) -> *const blst_fp2 {
 }
 
 // Results are written where the caller wants them. A result that is copied right after the call costs
-// a stall: blst stores words of 8 bytes, and a copy loads 16, which no store buffer forwards. Measured
-// on a batch-affine sum: a fifth of its time. For the same reason the by-value forms are not inlined:
+// a stall: blst stores words of 8 bytes, and a copy loads 16, which no store buffer forwards
+// (docs/measurements.md, CPU arithmetic). For the same reason the by-value forms are not inlined:
 // a called function writes straight into its caller's variable.
 
 macro_rules! binary {

@@ -6,7 +6,7 @@ use cuzk_field::{Affine, CurveField, G1Affine, G2Affine};
 /// A list of points to read from, whatever memory layout they have.
 ///
 /// A caller who already holds a key in another library's types proves from it without a second copy;
-/// the cost of a call per point (about 2 ns) vanishes beside an addition (150 ns and more).
+/// a call per point costs little beside an addition.
 pub trait Bases<F: CurveField>: Sync {
     /// How many points there are.
     fn len(&self) -> usize;

@@ -125,7 +125,7 @@ fn split_sequential(data: &mut [Fr], twiddles: &[Fr], block: usize) {
 fn split_block(low: &mut [Fr], high: &mut [Fr], twiddles: &[Fr], block: usize) {
     let pairs = low.iter_mut().zip(high);
     if block == 0 {
-        // The twiddle is 1 in the first block of every stage: an eighth of all products at 2^16.
+        // The twiddle is 1 in the first block of every stage: n of the n/2 log n products in all.
         for (a, b) in pairs {
             (*a, *b) = (*a + *b, *a - *b);
         }
