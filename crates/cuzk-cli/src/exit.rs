@@ -102,7 +102,7 @@ impl Failure {
             Self::BadInput { .. } => Exit::BadInput,
             Self::Mismatch(_) => Exit::BadWitness,
             Self::Groth16(error) => match error {
-                Groth16::ProofRejected | Groth16::InvalidProof => Exit::NotVerified,
+                Groth16::ProofRejected { .. } | Groth16::InvalidProof => Exit::NotVerified,
                 Groth16::Key { .. }
                 | Groth16::Point { .. }
                 | Groth16::PublicCount { .. }

@@ -56,11 +56,18 @@ pub enum Error {
     },
     /// A proof was made and does not verify.
     #[error(
-        "the proof failed its own verification and was withheld: the witness does not satisfy the \
-         circuit, or the key is damaged or of another circuit, or the hardware computed wrongly; \
-         give the R1CS to find the violated constraint, or prove again on the CPU"
+        "the proof failed its own verification and was withheld: {}the key is damaged or of another \
+         circuit, or the hardware computed wrongly; {}check the key (its subgroup check, its digest), \
+         or prove again, on another device if there is one",
+        if *.witness_checked { "the witness satisfies the circuit, so " } else {
+            "the witness does not satisfy the circuit, or "
+        },
+        if *.witness_checked { "" } else { "give the R1CS to find the violated constraint, " }
     )]
-    ProofRejected,
+    ProofRejected {
+        /// Whether the witness had been found to satisfy the circuit.
+        witness_checked: bool,
+    },
     /// A proof does not verify.
     #[error("the proof is not valid for this verifying key and these public values")]
     InvalidProof,

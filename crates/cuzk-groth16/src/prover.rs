@@ -137,6 +137,7 @@ impl<'k> Prover<'k> {
         let mut clock = Clock::new(options.on_stage.clone());
         let witness = witness.values();
         circuit.check(&self.key)?;
+        let witness_checked = matches!(circuit, Circuit::R1cs(_));
         self.check_witness(witness)?;
         let variables = circuit.query_variables(&self.key)?;
         let rows = self.rows(circuit, witness, &mut clock)?;
@@ -148,7 +149,7 @@ impl<'k> Prover<'k> {
         if options.verify {
             clock
                 .run("verify", || self.verifier.verify(&public_values, &proof))
-                .map_err(|_| Error::ProofRejected)?;
+                .map_err(|_| Error::ProofRejected { witness_checked })?;
         }
         Ok(Proved {
             proof,

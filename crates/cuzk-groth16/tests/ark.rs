@@ -111,7 +111,9 @@ fn proofs_equal_those_of_ark_groth16() {
                     // Nothing to sum and nothing to hide: C is infinity, which no proof may be.
                     assert_eq!(
                         prove(&key, circuit, r, s).unwrap_err(),
-                        Error::ProofRejected
+                        Error::ProofRejected {
+                            witness_checked: false
+                        }
                     );
                     continue;
                 }
@@ -224,7 +226,9 @@ fn a_circuit_that_changes_shape_is_refused() {
     let key = setup(circuit);
     assert_eq!(
         prove(&key, circuit, r, s).unwrap_err(),
-        Error::ProofRejected
+        Error::ProofRejected {
+            witness_checked: false
+        }
     );
 
     let key = setup(Squares::new(20, 1));

@@ -162,7 +162,12 @@ fn a_key_of_another_circuit_gives_no_proof() {
                 &ProveOptions::default(),
             )
             .unwrap_err();
-        assert_eq!(error, Error::ProofRejected);
+        assert_eq!(
+            error,
+            Error::ProofRejected {
+                witness_checked: true
+            }
+        );
         assert!(error.to_string().contains("of another circuit"));
         // Asked not to verify, the prover says that it did not.
         let options = ProveOptions::default().without_verification();
