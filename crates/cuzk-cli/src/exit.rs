@@ -134,9 +134,18 @@ impl Failure {
     }
 }
 
-/// An error line on stderr, where there is one.
+/// An error line on stderr, where there is one. File names can hold control characters, which a
+/// terminal would obey: they are shown escaped.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "error: {text}");
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "error: {shown}");
 }
 
 /// Makes a panic one line. Its text is ours and holds no value of a witness.

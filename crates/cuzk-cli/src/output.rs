@@ -21,6 +21,9 @@ pub(crate) struct Target<'a> {
     pub(crate) path: &'a Path,
 }
 
+/// stdout and stderr as files, where the system shows them so.
+const STANDARD_STREAMS: [&str; 2] = ["/dev/fd/1", "/dev/fd/2"];
+
 /// Temporary files that exist now. Whoever renames or removes them holds the lock.
 static PENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -44,9 +47,21 @@ pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Fail
     for target in targets {
         let shown = format!("{} {}", target.flag, target.path.display());
         let refuse = |why: &str| Err(Failure::Usage(format!("{shown}: {why}")));
+        if target.path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            return refuse("names a folder; give the name of a file");
+        }
         let place = place(target.path).map_err(|error| {
             Failure::Usage(format!("{shown}: its folder cannot be used: {error}"))
         })?;
+        match fs::symlink_metadata(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return refuse(&format!("cannot be written: {error}")),
+            // Links that lead somewhere have been followed.
+            Ok(metadata) if metadata.is_symlink() => {
+                return refuse("is a link that leads to no file");
+            }
+            Ok(_) => {}
+        }
         if let Ok(metadata) = fs::metadata(&place) {
             if metadata.is_dir() {
                 return refuse("is a folder; give the name of a file");
@@ -54,6 +69,14 @@ pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Fail
             if !metadata.is_file() {
                 return refuse(
                     "is not a regular file; without this flag the result on stdout has it",
+                );
+            }
+            if STANDARD_STREAMS
+                .iter()
+                .any(|stream| is_same_file(Path::new(stream), &metadata))
+            {
+                return refuse(
+                    "is where stdout or stderr go; without this flag the result on stdout has it",
                 );
             }
             if inputs.iter().any(|input| is_same_file(input, &metadata)) {
@@ -119,11 +142,12 @@ fn temporary(place: &Path) -> io::Result<Temporary> {
     let folder = place.parent().unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".cuzk-").suffix(".tmp");
-    // As for any file that a program makes: the umask decides.
+    // A file that is replaced keeps its mode; for a new one the umask decides, as for any program.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(Permissions::from_mode(0o666));
+        let new = || Permissions::from_mode(0o666);
+        builder.permissions(fs::metadata(place).map_or_else(|_| new(), |old| old.permissions()));
     }
     // Under the lock, so that no file is there that a signal does not know of.
     let mut pending = pending();

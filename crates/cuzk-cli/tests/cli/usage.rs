@@ -292,3 +292,59 @@ fn logs_go_to_stderr_and_the_result_to_stdout() {
     let run = run(["prove", "--synthetic", "4", "--json", "-vv"]).expect(0, &["stage="]);
     run.json();
 }
+
+/// Names that cannot work are refused before anything is proved.
+#[test]
+fn outputs_that_cannot_be_written_are_refused_at_once() {
+    let scratch = Scratch::new();
+    let dangling = scratch.path("dangling");
+    symlink(scratch.path("nowhere"), &dangling).unwrap();
+    let long = scratch.path(&"n".repeat(300));
+    let folder = format!("{}/", scratch.path("folder").display());
+    for (path, word) in [
+        (dangling.as_os_str(), "leads to no file"),
+        (long.as_os_str(), "cannot be written"),
+        (folder.as_ref(), "names a folder"),
+    ] {
+        let mut command = cuzk(["prove", "--synthetic", "4", "--proof"]);
+        command.arg(path);
+        Run::of(command).expect(2, &["--proof", word]);
+    }
+    assert!(dangling.is_symlink(), "the link was replaced");
+}
+
+/// The result on stdout would be lost under the file that is renamed over it.
+#[test]
+fn the_file_behind_stdout_is_no_output() {
+    let scratch = Scratch::new();
+    let result = scratch.file("result.json", "");
+    let stdout = fs::File::options().write(true).open(&result).unwrap();
+    let output = cuzk(["prove", "--synthetic", "4", "--json", "--proof"])
+        .arg(&result)
+        .stdout(stdout)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn an_output_that_is_replaced_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new();
+    let proof = scratch.file("proof.json", "old");
+    fs::set_permissions(&proof, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut command = cuzk(["prove", "--synthetic", "4", "--proof"]);
+    command.arg(&proof);
+    Run::of(command).expect(0, &[]);
+    assert_ne!(fs::read_to_string(&proof).unwrap(), "old");
+    assert_eq!(
+        fs::metadata(&proof).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}
+
+#[test]
+fn control_characters_of_file_names_are_escaped() {
+    let run = run(["inspect", "na\nme\u{1b}[31m.zkey"]).expect(3, &["\\u{1b}[31m"]);
+    assert!(!run.stderr.contains('\u{1b}'), "{run:#?}");
+}
