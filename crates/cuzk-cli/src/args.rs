@@ -174,8 +174,8 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "HASH", env = "CUZK_KEY_BLAKE3", help_heading = "Reading", value_parser = parse_hash)]
     pub(crate) key_blake3: Option<blake3::Hash>,
 
-    /// Where to prove: auto, cpu, cuda, cuda:N or cuda:UUID. auto takes a GPU if one works and says
-    /// what it took; cuda never falls back
+    /// Where to prove: auto, cpu, cuda, or cuda: and a number, UUID or PCI address of `cuzk devices`.
+    /// auto takes a GPU if one works and says what it took; cuda never falls back
     #[arg(
         long,
         env = "CUZK_DEVICE",
@@ -187,6 +187,7 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "N", env = "CUZK_THREADS", help_heading = "Resources", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) threads: Option<u16>,
     /// Refuse, before anything is loaded, what needs more host memory than this, as 24GiB
+    /// [default: what the machine, the control group and ulimit leave]
     #[arg(long, value_name = "SIZE", env = "CUZK_HOST_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
     pub(crate) host_limit: Option<u64>,
     /// Hand out the proof without verifying it; the result says so

@@ -3,52 +3,54 @@
 use std::fmt;
 use std::str::FromStr;
 
+use cuzk_gpu_mem::{DeviceInfo, Selector, Unavailable};
 use serde::Serialize;
 
 use crate::exit::Failure;
 
-/// `--device`.
+/// `--device`, and how it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum DeviceChoice {
+pub(crate) struct DeviceChoice {
+    text: String,
+    wanted: Wanted,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Wanted {
     /// A GPU if one works, else the CPU.
     Auto,
     /// The CPU; nothing else is touched.
     Cpu,
     /// A GPU, the one named if one is.
-    Cuda(Option<String>),
+    Cuda(Option<Selector>),
 }
 
 impl FromStr for DeviceChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(None)),
-            _ => match text.strip_prefix("cuda:") {
-                Some(name) if is_device_name(name) => Ok(Self::Cuda(Some(name.to_owned()))),
-                _ => Err("a device is auto, cpu, cuda, cuda:N or cuda:UUID".into()),
-            },
-        }
+        let wanted = match text {
+            "auto" => Wanted::Auto,
+            "cpu" => Wanted::Cpu,
+            "cuda" => Wanted::Cuda(None),
+            _ => {
+                let name = text
+                    .strip_prefix("cuda:")
+                    .ok_or("a device is auto, cpu, cuda or cuda:NAME")?;
+                let selector = name.parse().map_err(|error: Unavailable| error.to_string());
+                Wanted::Cuda(Some(selector?))
+            }
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            wanted,
+        })
     }
-}
-
-/// A number, or a UUID as the driver prints it, in full or in part.
-fn is_device_name(name: &str) -> bool {
-    let is_uuid = name.starts_with("GPU-") || name.starts_with("MIG-");
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '/';
-    name.parse::<u32>().is_ok() || (is_uuid && name.len() > 4 && name.chars().all(is_plain))
 }
 
 impl fmt::Display for DeviceChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(None) => f.write_str("cuda"),
-            Self::Cuda(Some(name)) => write!(f, "cuda:{name}"),
-        }
+        f.write_str(&self.text)
     }
 }
 
@@ -60,23 +62,32 @@ pub(crate) struct DeviceUsed {
     /// What proved.
     pub(crate) used: &'static str,
     /// Why.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: String,
     /// Host threads.
     pub(crate) threads: usize,
 }
 
-/// Why no GPU is used.
-pub(crate) const NO_GPU: &str = "this build of cuzk proves on the CPU only";
+/// Why a GPU that works is not used.
+pub(crate) const NOT_YET: &str = "proving on a GPU is not in this build yet";
 
-/// Takes a device, and starts the threads.
+/// Takes a device, and starts the threads. The only place that asks for GPUs to prove on, once.
 pub(crate) fn take(choice: &DeviceChoice, threads: Option<u16>) -> Result<DeviceUsed, Failure> {
-    let reason = match choice {
-        DeviceChoice::Auto => NO_GPU,
-        DeviceChoice::Cpu => "as asked",
-        DeviceChoice::Cuda(_) => {
+    let reason = match &choice.wanted {
+        Wanted::Cpu => "as asked".to_owned(),
+        Wanted::Auto => match find(None) {
+            Ok(info) => unused(&info),
+            Err(why) => format!("no GPU: {why}"),
+        },
+        Wanted::Cuda(selector) => {
+            let why = match find(selector.as_ref()) {
+                Ok(info) => format!(
+                    "{}; use --device cpu, or auto to take whatever there is",
+                    unused(&info)
+                ),
+                Err(why) => why.to_string(),
+            };
             return Err(Failure::Device(format!(
-                "no usable device for --device {choice}: {NO_GPU}; use --device cpu, or auto to \
-                 take whatever there is"
+                "no usable device for --device {choice}: {why}"
             )));
         }
     };
@@ -88,6 +99,19 @@ pub(crate) fn take(choice: &DeviceChoice, threads: Option<u16>) -> Result<Device
         reason,
         threads,
     })
+}
+
+/// The GPU named, or the first. Opens none.
+fn find(selector: Option<&Selector>) -> Result<DeviceInfo, Unavailable> {
+    let first = Selector::Ordinal(0);
+    selector.unwrap_or(&first).pick(&cuzk_gpu_mem::list()?)
+}
+
+fn unused(info: &DeviceInfo) -> String {
+    format!(
+        "GPU {} ({}) is there, but {NOT_YET}",
+        info.ordinal, info.name
+    )
 }
 
 fn start_threads(threads: Option<u16>) -> Result<usize, Failure> {
@@ -115,6 +139,7 @@ mod tests {
             "cuda:12",
             "cuda:GPU-5a0f3d2e-0b1c",
             "cuda:MIG-8f6c",
+            "cuda:0000:3b:00.0",
         ] {
             assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
         }

@@ -113,6 +113,9 @@ impl Failure {
                 | Groth16::WitnessOne
                 | Groth16::Unsatisfied { .. }
                 | Groth16::Synthesis { .. } => Exit::BadWitness,
+                // Key, circuit and witness have been compared before any sum: a sum that does not
+                // fit is a fault of ours, no entropy one of the system.
+                Groth16::Msm(_) | Groth16::NoEntropy { .. } => Exit::Internal,
                 _ => Exit::Internal,
             },
             Self::Device(_) => Exit::NoDevice,

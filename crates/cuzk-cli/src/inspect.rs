@@ -4,6 +4,7 @@ use cuzk_formats::{
     FileKind, FileSource, LoadOptions, Note, ProvingKey, ReadAt as _, SectionInfo, arkworks,
     bellman, guess_format, json, proof, r1cs, sections, sniff, wtns, zkey,
 };
+use cuzk_gpu_mem::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::args::InspectArgs;
@@ -11,7 +12,6 @@ use crate::exit::Failure;
 use crate::load;
 use crate::progress::Bar;
 use crate::report::{Lines, Notes, Outcome};
-use crate::sizes::Bytes;
 
 /// Runs the command.
 pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {

@@ -1,6 +1,4 @@
-//! Numbers of bytes, as people write and read them.
-
-use std::fmt;
+//! Numbers of bytes, as people write them.
 
 /// Units by name; powers of 1024 as in GiB, of 1000 as in GB.
 const UNITS: [(&str, u64); 11] = [
@@ -38,20 +36,6 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// A number of bytes for people: "1.50 GiB".
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bytes(pub(crate) u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-        match units.iter().find(|(_, unit)| self.0 >= *unit) {
-            Some((name, unit)) => write!(f, "{:.2} {name}", self.0 as f64 / *unit as f64),
-            None => write!(f, "{} B", self.0),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,11 +64,5 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn sizes_are_shown() {
-        assert_eq!(Bytes(1023).to_string(), "1023 B");
-        assert_eq!(Bytes(3 << 29).to_string(), "1.50 GiB");
     }
 }

@@ -8,9 +8,11 @@
 )]
 
 mod files;
+mod gpu;
 mod hostile;
 mod inspect;
 mod keys;
+mod memory;
 mod prove;
 mod run;
 mod signals;

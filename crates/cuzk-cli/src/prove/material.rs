@@ -1,0 +1,270 @@
+//! All that a proof is made from, compared before it is loaded, and the proof itself.
+
+use std::path::Path;
+use std::time::Instant;
+
+use cuzk_formats::{FileSource, R1cs, Witness, r1cs, wtns};
+use cuzk_groth16::{Circuit, ProveOptions, Proved, Prover, first_differing_row, synth};
+
+use crate::args::{Family, ProveArgs, Shape};
+use crate::exit::Failure;
+use crate::keys::{KeyFile, KeyKind, LoadedKey};
+use crate::load::{self, Loader};
+use crate::memory::{self, Limit};
+use crate::progress::Bar;
+use crate::report::StageTime;
+
+/// Seed of synthetic circuits, so that every run proves the same one.
+const SYNTHETIC_SEED: u64 = 1;
+
+/// All that a proof is made from.
+pub(super) struct Material {
+    pub(super) kind: KeyKind,
+    /// The key file, for the result.
+    pub(super) key_file: Option<String>,
+    key: LoadedKey,
+    r1cs: Option<R1cs>,
+    witness: Witness,
+}
+
+/// Sizes for the result.
+pub(super) struct CircuitSizes {
+    pub(super) constraints: Option<usize>,
+    pub(super) variables: usize,
+    pub(super) public_values: usize,
+    pub(super) domain_size: usize,
+}
+
+impl Material {
+    /// Compares all headers first, so that a mismatch shows before anything large is loaded.
+    pub(super) fn of_files(
+        args: &ProveArgs,
+        kind: KeyKind,
+        path: &Path,
+        threads: usize,
+        loader: &mut Loader,
+    ) -> Result<Self, Failure> {
+        if let Some(expected) = &args.key_blake3 {
+            check_hash(path, expected, loader)?;
+        }
+        let options = loader.options();
+        let key_file = KeyFile::open(kind, path, &options)?;
+        let r1cs_source = args.inputs.r1cs.as_deref().map(FileSource::open);
+        let r1cs_source = r1cs_source.transpose()?;
+        let wtns_path = args.inputs.wtns.as_deref().unwrap_or(Path::new(""));
+        let wtns_source = FileSource::open(wtns_path)?;
+
+        let counts = &key_file.counts;
+        let mut needed_bytes =
+            counts.memory_bytes + memory::proving_bytes(counts.domain_size, threads);
+        if let Some(source) = &r1cs_source {
+            let (header, _) = r1cs::read_header(source, &options)?;
+            compare_counts(&key_file, source, &header)?;
+            // An entry has 36 bytes in the file and 8 in memory, up to 16 while its array grows;
+            // the rest is for distinct coefficients, of which circuits have few.
+            needed_bytes += header.constraint_bytes / 2 + 3 * 8 * u64::from(header.num_constraints);
+        }
+        let (values, _) = wtns::read_header(&wtns_source, &options)?;
+        compare_witness(&key_file, &wtns_source, u64::from(values))?;
+        needed_bytes += 32 * u64::from(values);
+        Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+
+        let file = loader.read("witness", &wtns_source, |source, options| {
+            wtns::read(source, options).map(|file| (file.witness, file.notes))
+        });
+        let witness = file?;
+        let r1cs = match &r1cs_source {
+            None => None,
+            Some(source) => Some(loader.read("r1cs", source, |source, options| {
+                r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
+            })?),
+        };
+        let key = key_file.load(loader)?;
+        let material = Self {
+            kind,
+            key_file: Some(path.display().to_string()),
+            key,
+            r1cs,
+            witness,
+        };
+        material.compare_matrices(path, loader)?;
+        Ok(material)
+    }
+
+    /// The R1CS against the matrices of a zkey.
+    fn compare_matrices(&self, path: &Path, loader: &mut Loader) -> Result<(), Failure> {
+        let (Some(r1cs), Some((matrices, _))) = (&self.r1cs, &self.key.matrices) else {
+            return Ok(());
+        };
+        let difference = StageTime::of(&mut loader.stages, "compare", || {
+            first_differing_row(r1cs, matrices)
+        });
+        let Some(difference) = difference else {
+            return Ok(());
+        };
+        let constraints = r1cs.num_constraints();
+        let row = match difference.row.checked_sub(constraints) {
+            None => format!("constraint {}", difference.row),
+            Some(beyond) => format!("row {beyond} behind the last of {constraints} constraints"),
+        };
+        Err(Failure::Mismatch(format!(
+            "the R1CS is not the circuit of this key: {row} (counted from 0) is the first that \
+             differs, in {}, from {}; take the .r1cs that the key was made from",
+            difference.matrix,
+            path.display()
+        )))
+    }
+
+    pub(super) fn synthetic(
+        args: &ProveArgs,
+        log_n: u32,
+        threads: usize,
+        loader: &mut Loader,
+    ) -> Result<Self, Failure> {
+        let shape = match args.inputs.shape.unwrap_or(Shape::Porep) {
+            Shape::Porep => synth::Shape::Porep,
+            Shape::Dense => synth::Shape::Dense,
+        };
+        let (kind, family) = match args.inputs.family.unwrap_or(Family::Circom) {
+            Family::Circom => (KeyKind::Zkey, synth::KeyFamily::Circom),
+            Family::Arkworks => (KeyKind::Pk, synth::KeyFamily::Arkworks),
+            Family::Bellman => (KeyKind::Params, synth::KeyFamily::Bellman),
+        };
+        // Per row: points of 96 (H, L, A, B1) and 192 bytes (B2), a dozen entries of 8, and ten
+        // values of 32 while the key is made, after which proving takes less.
+        let made_bytes = (4 * 96 + 192 + 12 * 8 + 10 * 32) << log_n;
+        let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
+        Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+        let bar = Bar::working("making a circuit and its key");
+        let instance = StageTime::of(&mut loader.stages, "make circuit", || {
+            synth::Instance::new(shape, log_n, SYNTHETIC_SEED)
+        })?;
+        let key = StageTime::of(&mut loader.stages, "make key", || {
+            synth::proving_key(&instance.r1cs, family, SYNTHETIC_SEED)
+        })?;
+        drop(bar);
+        Ok(Self {
+            kind,
+            key_file: None,
+            key: LoadedKey {
+                key,
+                matrices: None,
+            },
+            r1cs: Some(instance.r1cs),
+            witness: instance.witness,
+        })
+    }
+
+    pub(super) fn prove(&self, args: &ProveArgs, loader: &mut Loader) -> Result<Proved, Failure> {
+        let in_key_file = |error| match (&self.key_file, error) {
+            (
+                Some(file),
+                error @ (cuzk_groth16::Error::Key { .. } | cuzk_groth16::Error::Point { .. }),
+            ) => Failure::BadInput {
+                file: file.clone(),
+                what: error.to_string(),
+            },
+            (_, error) => error.into(),
+        };
+        let prover = StageTime::of(&mut loader.stages, "check key", || {
+            Prover::new(&self.key.key)
+        })
+        .map_err(in_key_file)?;
+        let circuit = match (&self.r1cs, &self.key.matrices) {
+            (Some(r1cs), _) => Circuit::R1cs(r1cs),
+            (None, Some((matrices, _))) => Circuit::Matrices(matrices),
+            (None, None) => return Err(Failure::Bug("neither R1CS nor matrices".into())),
+        };
+        let bar = Bar::working("proving");
+        let mut options = ProveOptions::default().with_stage_callback(bar.stages());
+        if args.no_verify {
+            options = options.without_verification();
+        }
+        let proved = prover.prove(circuit, &self.witness, &options)?;
+        drop(bar);
+        let stages = proved.stages.as_slice().iter();
+        loader
+            .stages
+            .extend(stages.map(|stage| StageTime::new(stage.name, stage.elapsed)));
+        Ok(proved)
+    }
+
+    pub(super) fn circuit(&self) -> CircuitSizes {
+        let key = &self.key.key;
+        CircuitSizes {
+            constraints: match (&self.r1cs, &self.key.matrices) {
+                (Some(r1cs), _) => Some(r1cs.num_constraints()),
+                (None, Some((_, constraints))) => *constraints,
+                (None, None) => None,
+            },
+            variables: key.num_variables(),
+            public_values: key.vk.num_public(),
+            domain_size: key.domain_size,
+        }
+    }
+}
+
+fn check_hash(path: &Path, expected: &blake3::Hash, loader: &mut Loader) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let found = load::blake3(path)?;
+    loader
+        .stages
+        .push(StageTime::new("hash key", begun.elapsed()));
+    // The comparison of two hashes takes the same time whatever they are.
+    if found == *expected {
+        return Ok(());
+    }
+    Err(Failure::BadInput {
+        file: path.display().to_string(),
+        what: format!(
+            "expected the BLAKE3 hash {expected}, found {found} (the key is damaged or another \
+             one; get it again)"
+        ),
+    })
+}
+
+fn compare_counts(
+    key: &KeyFile,
+    source: &FileSource,
+    header: &r1cs::Header,
+) -> Result<(), Failure> {
+    use cuzk_formats::ReadAt as _;
+    let inputs = u64::from(header.num_public()) + 1;
+    let rows = u64::from(header.num_constraints) + inputs;
+    // snarkjs has a domain of 2 where one row would do.
+    let domain = rows.next_power_of_two().max(match key.kind {
+        KeyKind::Zkey => 2,
+        KeyKind::Params | KeyKind::Pk => 1,
+    });
+    for (what, ours, theirs) in [
+        ("public values", key.counts.num_inputs - 1, inputs - 1),
+        (
+            "variables",
+            key.counts.num_variables,
+            u64::from(header.num_wires),
+        ),
+        ("rows in its domain", key.counts.domain_size, domain),
+    ] {
+        if ours != theirs {
+            return Err(Failure::Mismatch(format!(
+                "the R1CS is not the circuit of this key: {} has {ours} {what}, {} has {theirs}",
+                key.source.name(),
+                source.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn compare_witness(key: &KeyFile, source: &FileSource, values: u64) -> Result<(), Failure> {
+    use cuzk_formats::ReadAt as _;
+    let variables = key.counts.num_variables;
+    if values == variables {
+        return Ok(());
+    }
+    Err(Failure::Mismatch(format!(
+        "the witness is of another circuit: {} has {values} values, {} has {variables} variables",
+        source.name(),
+        key.source.name()
+    )))
+}

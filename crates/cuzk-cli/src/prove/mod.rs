@@ -1,0 +1,119 @@
+//! `cuzk prove`: from arguments to a job; [`material`] loads it and proves, [`result`] tells of it.
+
+mod material;
+mod result;
+
+use std::path::Path;
+use std::time::Instant;
+
+use self::material::Material;
+use self::result::{ProofResult, resolved_format};
+use crate::args::{ProveArgs, usage};
+use crate::device;
+use crate::exit::Failure;
+use crate::keys::{self, KeyKind};
+use crate::load::Loader;
+use crate::output::{self, Target};
+use crate::report::Outcome;
+
+/// Runs the command.
+pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
+    let begun = Instant::now();
+    let job = Job::of(args)?;
+    let (inputs, targets) = (job.inputs(args), targets(args));
+    output::check(&targets, &inputs)?;
+    let device = device::take(&args.device, args.threads)?;
+    let mut loader = Loader::new(&args.load, args.accept_wtns_length_defect);
+    let material = match job {
+        Job::Files { kind, path } => {
+            Material::of_files(args, kind, path, device.threads, &mut loader)?
+        }
+        Job::Synthetic { log_n } => Material::synthetic(args, log_n, device.threads, &mut loader)?,
+    };
+    let proved = material.prove(args, &mut loader)?;
+    let format = resolved_format(args, material.kind);
+    let result = ProofResult {
+        args,
+        format,
+        device,
+        circuit: material.circuit(),
+        material,
+        proved,
+        loader,
+    };
+    result.write()?;
+    Ok(result.outcome(begun))
+}
+
+/// Where the key comes from.
+enum Job<'a> {
+    Files { kind: KeyKind, path: &'a Path },
+    Synthetic { log_n: u32 },
+}
+
+impl<'a> Job<'a> {
+    /// What the arguments ask for, if they make sense together.
+    fn of(args: &'a ProveArgs) -> Result<Self, Failure> {
+        let inputs = &args.inputs;
+        let key = keys::chosen(inputs)?;
+        if let Some(log_n) = inputs.synthetic {
+            let others = [
+                ("--zkey", inputs.zkey.is_some()),
+                ("--params", inputs.params.is_some()),
+                ("--pk", inputs.pk.is_some()),
+                ("--wtns", inputs.wtns.is_some()),
+                ("--r1cs", inputs.r1cs.is_some()),
+                ("--key-blake3", args.key_blake3.is_some()),
+            ];
+            if let Some((flag, _)) = others.iter().find(|(_, given)| *given) {
+                return Err(usage(format!(
+                    "{flag} cannot be used with --synthetic, which makes everything in memory"
+                )));
+            }
+            return Ok(Self::Synthetic { log_n });
+        }
+        for (flag, given) in [
+            ("--shape", inputs.shape.is_some()),
+            ("--family", inputs.family.is_some()),
+        ] {
+            if given {
+                return Err(usage(format!("{flag} is for --synthetic only")));
+            }
+        }
+        let Some((kind, path)) = key else {
+            return Err(usage(
+                "no key: give one of --zkey, --params and --pk, or --synthetic LOG_N",
+            ));
+        };
+        if inputs.wtns.is_none() {
+            return Err(usage("no witness: give --wtns"));
+        }
+        if inputs.r1cs.is_none() && kind != KeyKind::Zkey {
+            return Err(usage(format!(
+                "--{} needs the constraint system: give --r1cs (a zkey holds what is needed of it, \
+                 other keys do not)",
+                kind.name()
+            )));
+        }
+        Ok(Self::Files { kind, path })
+    }
+
+    fn inputs(&self, args: &'a ProveArgs) -> Vec<&'a Path> {
+        let Self::Files { path, .. } = self else {
+            return Vec::new();
+        };
+        let others = [&args.inputs.wtns, &args.inputs.r1cs];
+        let others = others.into_iter().filter_map(|path| path.as_deref());
+        others.chain([*path]).collect()
+    }
+}
+
+fn targets(args: &ProveArgs) -> Vec<Target<'_>> {
+    [("--proof", &args.proof), ("--public", &args.public)]
+        .into_iter()
+        .filter_map(|(flag, path)| {
+            let path = path.as_deref()?;
+            Some(Target { flag, path })
+        })
+        .collect()
+}
