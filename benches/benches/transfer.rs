@@ -42,27 +42,30 @@ fn host_pages(bench: &mut Bench, bytes: usize) {
         size,
         vec![time(|| touch(&mut fresh))],
     );
-    let mut held = None;
-    bench.rate(
-        "registration, touched pages",
-        size,
-        vec![time(|| held = Some(host.register(&fresh)))],
-    );
-    assert!(
-        held.as_ref().is_some_and(|held| held.is_pinned()),
-        "the range was not locked"
-    );
-    bench.rate("unregistration", size, vec![time(|| drop(held.take()))]);
+    host.scope(|scope| {
+        let mut held = None;
+        bench.rate(
+            "registration, touched pages",
+            size,
+            vec![time(|| held = Some(scope.register(&fresh)))],
+        );
+        assert!(
+            held.as_ref().is_some_and(|held| held.is_pinned()),
+            "the range was not locked"
+        );
+        bench.rate("unregistration", size, vec![time(|| drop(held.take()))]);
+    });
     drop(fresh);
 
     let untouched = vec![0_u8; bytes];
-    let mut held = None;
-    bench.rate(
-        "registration, untouched pages",
-        size,
-        vec![time(|| held = Some(host.register(&untouched)))],
-    );
-    drop(held);
+    host.scope(|scope| {
+        let mut held = None;
+        bench.rate(
+            "registration, untouched pages",
+            size,
+            vec![time(|| held = Some(scope.register(&untouched)))],
+        );
+    });
 
     let pool = HostMemory::new(device.driver().clone(), 4 * size.max(1 << 20));
     let mut first = None;
@@ -122,16 +125,16 @@ fn copies(bench: &mut Bench, bytes: u64, rounds: usize) {
             up.download_slice(&buffer, &mut plain_target).unwrap()
         }));
         assert!(plain_target == plain, "pageable copies differ");
-        {
-            let registered = host.register(&plain);
+        host.scope(|scope| {
+            let registered = scope.register(&plain);
             times[4].push(time(|| up.upload_slice(&registered, &mut buffer).unwrap()));
-        }
-        {
-            let mut registered = host.register_mut(&mut plain_target);
+        });
+        host.scope(|scope| {
+            let mut registered = scope.register_mut(&mut plain_target);
             times[5].push(time(|| {
                 up.download_slice(&buffer, &mut registered).unwrap()
             }));
-        }
+        });
         assert!(plain_target == plain, "registered copies differ");
         times[6].push(time(|| {
             let a = std::mem::replace(&mut source, host.pinned("none", 0).unwrap());
@@ -161,13 +164,14 @@ fn borders(bench: &mut Bench, bytes: u64, rounds: usize) {
     let stream = device.stream("borders").unwrap();
     let plain = vec![3_u8; bytes as usize];
     let mut buffer: DeviceBuf<u8> = device.alloc("buffer", plain.len(), &stream).unwrap();
-    let parts: Vec<_> = plain
-        .chunks(plain.len().div_ceil(64))
-        .map(|part| device.host().register(part))
-        .collect();
-    let times = (0..rounds)
-        .map(|_| time(|| stream.upload_slice(&plain, &mut buffer).unwrap()))
-        .collect();
+    let times = device.host().scope(|scope| {
+        let _parts: Vec<_> = plain
+            .chunks(plain.len().div_ceil(64))
+            .map(|part| scope.register(part))
+            .collect();
+        (0..rounds)
+            .map(|_| time(|| stream.upload_slice(&plain, &mut buffer).unwrap()))
+            .collect()
+    });
     bench.rate("registered up, cut at 64 borders", bytes, times);
-    drop(parts);
 }

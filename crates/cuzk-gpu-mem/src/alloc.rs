@@ -24,8 +24,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(5);
 pub(crate) enum Source<'a> {
     /// The budget's, across compute sections.
     Outside,
-    /// A promise made at admission.
-    Promise(Reservation),
+    /// A promise made at admission; on failure it is there again.
+    Promise(&'a mut Option<Reservation>),
     /// A compute section's claim.
     Claim(&'a Claim),
 }
@@ -95,7 +95,7 @@ pub(crate) fn bytes_of<T>(label: &'static str, len: usize) -> Result<usize> {
 impl Device {
     pub(crate) fn alloc_from<T: Pod>(
         &self,
-        source: Source<'_>,
+        mut source: Source<'_>,
         label: &'static str,
         len: usize,
         kind: AllocKind,
@@ -113,10 +113,20 @@ impl Device {
         let (ptr, reservation) = if bytes == 0 {
             (DevicePtr::NULL, None)
         } else {
-            let mut reservation = self.reserve_for(&request, source, side)?;
-            let ptr = self.obtain(&request, stream, side)?;
-            reservation.back();
-            (ptr, Some(reservation))
+            let mut reservation = self.reserve_for(&request, &mut source, side)?;
+            match self.obtain(&request, stream, side) {
+                Ok(ptr) => {
+                    reservation.back();
+                    (ptr, Some(reservation))
+                }
+                Err(error) => {
+                    if let Source::Promise(promise) = source {
+                        reservation.promise();
+                        *promise = Some(reservation);
+                    }
+                    return Err(error);
+                }
+            }
         };
         let raw = RawBlock {
             device: self.clone(),
@@ -140,18 +150,25 @@ impl Device {
     fn reserve_for(
         &self,
         request: &Request,
-        source: Source<'_>,
+        source: &mut Source<'_>,
         side: Side,
     ) -> Result<Reservation> {
         let &Request { label, bytes, .. } = request;
         let budget = &self.inner.budget;
-        let ask = match source {
-            Source::Promise(mut promise) => {
-                promise.fulfil();
-                return Ok(promise);
-            }
-            Source::Outside => &(|| budget.reserve(label, bytes)) as &dyn Fn() -> _,
-            Source::Claim(claim) => &|| claim.draw(label, bytes),
+        let claim = match source {
+            Source::Promise(promise) => match promise.take() {
+                Some(mut promise) => {
+                    promise.fulfil();
+                    return Ok(promise);
+                }
+                None => None,
+            },
+            Source::Outside => None,
+            Source::Claim(claim) => Some(*claim),
+        };
+        let ask = || match claim {
+            Some(claim) => claim.draw(label, bytes),
+            None => budget.reserve(label, bytes),
         };
         if let Some(reservation) = ask() {
             return Ok(reservation);
@@ -189,8 +206,9 @@ impl Device {
                 return Ok(ptr);
             }
         }
-        let deadline = Instant::now() + self.inner.settings.wait_for_memory;
-        while Instant::now() < deadline {
+        // None: as long as it takes.
+        let deadline = Instant::now().checked_add(self.inner.settings.wait_for_memory);
+        while deadline.is_none_or(|deadline| Instant::now() < deadline) {
             std::thread::sleep(ASK_AGAIN);
             self.release(TrimPolicy::Completed, side)?;
             if let Some(ptr) = self.try_obtain(request, stream)? {
@@ -208,7 +226,7 @@ impl Device {
             bytes,
             kind: AllocKind::Synchronous,
         };
-        let mut reservation = self.reserve_for(&request, Source::Outside, Side::Outside)?;
+        let mut reservation = self.reserve_for(&request, &mut Source::Outside, Side::Outside)?;
         reservation.back();
         Ok(reservation)
     }

@@ -357,6 +357,14 @@ impl Reservation {
         }
     }
 
+    /// The allocation came to nothing: the bytes are promised again.
+    pub(crate) fn promise(&mut self) {
+        if self.place == Place::Outside {
+            self.budget.ledger.lock().promised += self.bytes;
+            self.place = Place::Promised;
+        }
+    }
+
     /// The driver has delivered the block.
     pub(crate) fn back(&mut self) {
         if !self.backed {

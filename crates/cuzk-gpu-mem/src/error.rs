@@ -101,6 +101,17 @@ pub enum Error {
         found: usize,
     },
 
+    /// A buffer was to be staged that the admission holds no promise of.
+    #[error("{label}, {}, cannot be staged: {reason}", Bytes(*bytes))]
+    NotPromised {
+        /// What was to be staged.
+        label: &'static str,
+        /// Its size.
+        bytes: u64,
+        /// Why not.
+        reason: &'static str,
+    },
+
     /// `len * size_of::<T>()` does not fit the address space.
     #[error("{label}: {len} elements of {size} bytes do not fit the address space")]
     TooLarge {

@@ -67,7 +67,9 @@ pub use device::Device;
 pub use driver::cuda::{PoolChoice, PoolSettings};
 pub use driver::{AllocKind, DevicePtr, MemInfo};
 pub use error::{Error, OutOfMemory, Result, Unavailable};
-pub use host::{HostMemory, HostRegistration, HostRegistrationMut, PinnedBuf, PinnedUse};
+pub use host::{
+    HostMemory, HostRegistration, HostRegistrationMut, PinnedBuf, PinnedUse, RegistrationScope,
+};
 pub use info::{Capability, DeviceInfo, PciAddress, Uuid};
 pub use permit::{Compute, Scoped};
 pub use plan::{Admission, Footprint, StagingPlan, StagingRequest, Tier};

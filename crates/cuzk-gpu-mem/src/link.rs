@@ -48,14 +48,7 @@ impl Link {
 
     /// Refuses work after a fork, on a lost context, and once for failures of earlier drops.
     pub(crate) fn ready(&self) -> Result<()> {
-        let here = std::process::id();
-        if here != self.pid {
-            return Err(Error::Forked {
-                device: self.ordinal(),
-                opened_by: self.pid,
-                here,
-            });
-        }
+        self.same_process()?;
         if !self.troubled.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -76,6 +69,19 @@ impl Link {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Refuses work in a child of the process that opened the device.
+    pub(crate) fn same_process(&self) -> Result<()> {
+        let here = std::process::id();
+        if here == self.pid {
+            return Ok(());
+        }
+        Err(Error::Forked {
+            device: self.ordinal(),
+            opened_by: self.pid,
+            here,
+        })
     }
 
     /// Whether driver calls can still do anything: not after a fork, not on a lost context.
@@ -118,8 +124,10 @@ impl Link {
         self.troubled.store(true, Ordering::Release);
     }
 
-    /// One driver call on behalf of a caller who can be told of its failure.
+    /// One driver call on behalf of a caller who can be told of its failure. After a fork it is not
+    /// made.
     pub(crate) fn run<T>(&self, call: impl FnOnce(&dyn Driver) -> DriverResult<T>) -> Result<T> {
+        self.same_process()?;
         call(&*self.driver).map_err(|error| self.fail(error))
     }
 

@@ -190,7 +190,8 @@ fn headroom(state: &BudgetState, info: &MemInfo, reserve: u64) -> u64 {
 pub struct Admission {
     device: Device,
     plan: StagingPlan,
-    promises: Vec<Reservation>,
+    /// Of the plan's staged requests, those not staged yet.
+    promises: Vec<Option<Reservation>>,
     claim: Claim,
 }
 
@@ -201,35 +202,46 @@ impl Admission {
     }
 
     /// Allocates a request that the plan stages; `None` for one that it does not: upload that
-    /// inside the section.
+    /// inside the section. On failure the promise stands, and may be asked for again.
+    ///
+    /// Of several requests with one label and size, each call takes the next. One that has been
+    /// staged already, or was not among the requests, is [`Error::NotPromised`].
     pub fn stage<T: Pod>(
         &mut self,
         label: &'static str,
         len: usize,
         stream: &Stream,
     ) -> Result<Option<Staged<T>>> {
-        let bytes = bytes_of::<T>(label, len)?;
-        let Some(index) = self
-            .promises
-            .iter()
-            .position(|promise| promise.label() == label)
-        else {
-            return Ok(None);
-        };
-        let promised = self.promises[index].bytes();
-        if promised != bytes as u64 {
-            return Err(Error::Length {
-                what: "bytes staged against bytes asked for at admission",
-                expected: promised as usize,
-                found: bytes,
-            });
+        let bytes = bytes_of::<T>(label, len)? as u64;
+        let wanted = StagingRequest { label, bytes };
+        let promise = self.promises.iter_mut().find(|promise| {
+            promise
+                .as_ref()
+                .is_some_and(|p| (p.label(), p.bytes()) == (label, bytes))
+        });
+        if let Some(promise) = promise {
+            let kind = AllocKind::StreamOrdered;
+            let buffer =
+                self.device
+                    .alloc_from(Source::Promise(promise), label, len, kind, stream)?;
+            *promise = None; // Still there if it was of no bytes.
+            return Ok(Some(Staged::new(buffer)));
         }
-        let source = Source::Promise(self.promises.swap_remove(index));
-        let kind = AllocKind::StreamOrdered;
-        self.device
-            .alloc_from(source, label, len, kind, stream)
-            .map(Staged::new)
-            .map(Some)
+        if self.plan.unstaged().contains(&wanted) {
+            return Ok(None);
+        }
+        let reason = if self.plan.staged().contains(&wanted) {
+            "it has been staged already"
+        } else if self.plan.requests.iter().any(|r| r.label == label) {
+            "it was requested with another size"
+        } else {
+            "it was not among the requests of the admission"
+        };
+        Err(Error::NotPromised {
+            label,
+            bytes,
+            reason,
+        })
     }
 
     pub(crate) fn into_claim(self) -> Claim {
@@ -273,7 +285,7 @@ impl Device {
         let total = staging
             .and_then(|sum| sum.checked_add(compute_bytes))
             .unwrap_or(u64::MAX);
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now().checked_add(patience); // None: as long as it takes
         let reserve = self.inner.settings.reserve;
         loop {
             self.inner.link.ready()?;
@@ -305,11 +317,11 @@ impl Device {
                 return Ok(Admission {
                     device: self.clone(),
                     plan,
-                    promises,
+                    promises: promises.into_iter().map(Some).collect(),
                     claim,
                 });
             }
-            if Instant::now() >= deadline {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(self.out_of_memory_for(label, total));
             }
             self.inner.budget.wait_for_change(LOOK_AGAIN);

@@ -122,12 +122,14 @@ impl Recorder {
         })
     }
 
-    /// Opens a span at the present end of `stream`.
+    /// Opens a span at the present end of `stream`, which is of the recorder's device.
     pub fn span(&self, label: &'static str, worker: usize, stream: &Stream) -> Result<OpenSpan> {
         self.open(label, What::Span { worker }, stream)
     }
 
     fn open(&self, label: &'static str, what: What, stream: &Stream) -> Result<OpenSpan> {
+        // Times of two devices have nothing to do with each other.
+        stream.same_device(&self.origin.link)?;
         let begin = stream.record_timed()?;
         Ok(OpenSpan {
             recorder: self.clone(),
@@ -200,7 +202,8 @@ impl Recorder {
 }
 
 impl OpenSpan {
-    /// Ends the span at the present end of `stream`.
+    /// Ends the span at the present end of `stream`; on a stream of another device, or where no
+    /// event can be recorded, the span is not recorded.
     pub fn end(self, stream: &Stream) {
         let Self {
             recorder,
@@ -208,7 +211,10 @@ impl OpenSpan {
             what,
             begin,
         } = self;
-        match stream.record_timed() {
+        let ended = stream
+            .same_device(&begin.link)
+            .and_then(|()| stream.record_timed());
+        match ended {
             Ok(end) => {
                 let stream = stream.label();
                 recorder.entries.lock().push(Entry {

@@ -54,6 +54,7 @@ impl StreamCore {
 
     /// Marks the present end of the stream with a recycled event.
     pub(crate) fn mark(&self) -> Result<Event> {
+        self.link.same_process()?;
         self.mark_raw().map_err(|error| self.link.fail(error))
     }
 
@@ -94,26 +95,25 @@ impl StreamCore {
     /// to be released. A wait that fails on a live device is followed by asking; a device that does
     /// not answer either is given up as lost.
     pub(crate) fn settle(&self) -> Result<()> {
-        const ATTEMPTS: u32 = 1000;
+        const UNANSWERED: u32 = 1000;
         let outcome = self.synchronize();
         let Err(Error::Driver { error, .. }) = outcome else {
             return outcome;
         };
-        for attempt in 0..ATTEMPTS {
+        let mut unanswered = 0;
+        while unanswered < UNANSWERED && self.link.usable() {
             match self.link.run(|driver| {
                 // SAFETY: the stream is live while `self` is.
                 unsafe { driver.query(Point::Stream(self.id)) }
             }) {
                 Ok(true) => return outcome,
-                Ok(false) => std::thread::yield_now(),
-                Err(_) if self.link.usable() && attempt + 1 < ATTEMPTS => {}
-                Err(_) => break,
+                // A stream that is merely busy is waited for, however long it takes.
+                Ok(false) => {
+                    std::thread::yield_now();
+                    let _ = self.synchronize();
+                }
+                Err(_) => unanswered += 1,
             }
-            if !self.link.usable() {
-                return outcome;
-            }
-            // A stream that is merely busy is waited for, however long it takes.
-            let _ = self.synchronize();
         }
         Err(self.link.lose(error))
     }
@@ -258,9 +258,14 @@ impl Event {
             .run(|driver| unsafe { driver.wait(Point::Event(self.id)) })
     }
 
-    /// Time from `begin` to this event; both timed and reached.
+    /// Time from `begin` to this event; both timed, reached and of one device.
     pub fn since(&self, begin: &Event) -> Result<Duration> {
-        // SAFETY: both events are live while their owners are.
+        if !Arc::ptr_eq(&self.link, &begin.link) {
+            return Err(Error::WrongDevice {
+                device: self.link.ordinal(),
+            });
+        }
+        // SAFETY: both events are live while their owners are, and of this link's driver.
         let ms = self
             .link
             .run(|driver| unsafe { driver.elapsed_ms(begin.id, self.id) })?;

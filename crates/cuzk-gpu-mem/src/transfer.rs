@@ -272,6 +272,7 @@ impl Stream {
         }
         let pieces = self.device.host().pieces(host.address(), bytes, &self.core);
         let pinned = pieces
+            .list
             .iter()
             .all(|piece| piece.pinned || piece.bytes < 4096);
         let direction = match host {
@@ -282,7 +283,7 @@ impl Stream {
             Some(recorder) => recorder.begin_transfer(label, direction, bytes as u64, pinned, self),
             None => None,
         };
-        for piece in pieces {
+        for piece in &pieces.list {
             let copy = host.piece(device, piece.offset, piece.bytes);
             // SAFETY: a part of the ranges the caller vouches for.
             let submitted = link.run(|driver| unsafe { driver.copy(copy, self.core.id) });

@@ -1,7 +1,9 @@
 //! Finding devices, and saying why there is none. All of it runs on a machine without CUDA.
 
 use cuzk_gpu_mem::driver::{Code, DriverError, cuda};
-use cuzk_gpu_mem::{Device, Error, OutOfMemory, Selector, Settings, Unavailable, list};
+use cuzk_gpu_mem::{
+    Device, Error, OutOfMemory, Recorder, Selector, Settings, Timeline, Unavailable, list,
+};
 
 /// Listing either works or gives a typed reason; it neither panics nor opens anything. (GP-24)
 #[test]
@@ -215,6 +217,14 @@ fn every_error_renders_without_cuda() {
             "do this",
         ),
         (Error::WrongDevice { device }, "another device"),
+        (
+            Error::NotPromised {
+                label: "d_a",
+                bytes: 3,
+                reason: "it has been staged already",
+            },
+            "d_a, 3 B, cannot be staged: it has been staged already",
+        ),
     ];
     for (error, expected) in others {
         let text = error.to_string();
@@ -275,4 +285,20 @@ fn devices_do_not_mix() {
         foreign.wait_for(&event),
         Err(Error::WrongDevice { .. })
     ));
+    let (begin, end) = (
+        stream.record_timed().unwrap(),
+        foreign.record_timed().unwrap(),
+    );
+    assert!(matches!(end.since(&begin), Err(Error::WrongDevice { .. })));
+    let recorder = Recorder::new(&stream).unwrap();
+    assert!(matches!(
+        recorder.span("stage", 0, &foreign),
+        Err(Error::WrongDevice { .. })
+    ));
+    // What ends, or is copied, on another device has no time on this one.
+    recorder.span("stage", 0, &stream).unwrap().end(&foreign);
+    foreign.set_recorder(Some(recorder.clone()));
+    let mut abroad = other.alloc::<u64>("x", 8, &foreign).unwrap();
+    foreign.upload_slice(&[1; 8], &mut abroad).unwrap();
+    assert_eq!(recorder.timeline().unwrap(), Timeline::default());
 }

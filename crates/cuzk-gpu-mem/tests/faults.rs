@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{assert_empty, card16, gib, open, out_of_memory};
 use cuzk_gpu_mem::driver::sim::Completion;
 use cuzk_gpu_mem::driver::{AllocKind, Code, Driver, SimDriver};
-use cuzk_gpu_mem::{Device, Error, GIB, HostMemory, Result, Settings, TrimPolicy};
+use cuzk_gpu_mem::{Device, Error, GIB, HostMemory, MIB, Result, Settings, TrimPolicy};
 
 /// A job that uses everything: both allocators, pinned and registered transfers in both
 /// directions, scopes, events, a compute section, secrets, trimming.
@@ -15,8 +15,10 @@ fn job(device: &Device) -> Result<u64> {
     let upload = device.stream("upload")?;
     let mut key = device.alloc_with::<u64>("key", 512, AllocKind::Synchronous, &upload)?;
     let rows: Vec<u64> = (0..4096).collect();
-    let registered = device.host().register(&rows);
-    upload.scope(|scope| scope.upload(&registered[..512], &mut key))??;
+    device.host().scope(|scope| {
+        let registered = scope.register(&rows);
+        upload.scope(|scope| scope.upload(&registered[..512], &mut key))
+    })??;
     let mut staged = device.stage::<u64>("d_a", 4096, &upload)?;
     staged.mark_secret();
     let mut pinned = device.host().pinned_from("d_a", &rows)?;
@@ -214,6 +216,29 @@ fn a_full_card_refuses_and_then_works() {
     drop(stream);
 }
 
+/// A stream that is merely busy is waited for, however often waiting fails.
+#[test]
+fn a_busy_stream_is_not_given_up() {
+    let driver = card16();
+    let device = open(&driver);
+    let stream = device.stream("busy").unwrap();
+    let mut buffer = device.alloc::<u64>("key", 8, &stream).unwrap();
+    driver.hold(stream.id());
+    for _ in 0..1500 {
+        driver.fail_call("cuStreamSynchronize", 1, Code::OPERATING_SYSTEM);
+    }
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            driver.release(stream.id());
+        });
+        let waited = stream.upload_slice(&[1; 8], &mut buffer);
+        assert!(matches!(waited, Err(Error::Driver { .. })), "{waited:?}");
+        assert!(stream.is_idle().unwrap());
+    });
+    device.check().unwrap();
+}
+
 /// Host work that panics on the device's behalf is a failed kernel, not an abort.
 #[test]
 fn a_panicking_emulated_kernel_is_a_lost_context() {
@@ -234,14 +259,30 @@ fn a_forked_child_is_refused() {
     let driver = card16();
     let device = open(&driver);
     let stream = device.stream("main").unwrap();
-    let buffer = device.alloc::<u64>("key", 8, &stream).unwrap();
+    let mut buffer = device.alloc::<u64>("key", 8, &stream).unwrap();
+    let event = stream.record_timed().unwrap();
+    let pinned = device.host().pinned::<u64>("key", 8).unwrap();
+    let transfer = stream.upload(pinned, &mut buffer).unwrap();
+    let calls = driver.calls();
     // SAFETY: the child calls nothing that could wait for a lock of a thread that is not there: it
     // checks, drops, and leaves with _exit.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let refused = matches!(device.check(), Err(Error::Forked { .. }))
-            && matches!(stream.synchronize(), Err(Error::Forked { .. }));
-        drop((buffer, stream, device));
+            && matches!(stream.synchronize(), Err(Error::Forked { .. }))
+            && matches!(event.is_reached(), Err(Error::Forked { .. }))
+            && matches!(event.wait(), Err(Error::Forked { .. }))
+            && matches!(event.since(&event), Err(Error::Forked { .. }))
+            && matches!(transfer.is_done(), Err(Error::Forked { .. }))
+            && matches!(transfer.wait(), Err(Error::Forked { .. }))
+            && matches!(
+                device.host().pinned::<u64>("key", 8),
+                Err(Error::Forked { .. })
+            )
+            && device.host().pinned_use().limit > 0
+            && device.host().trim_pinned() < MIB;
+        drop((buffer, event, stream, device));
+        let refused = refused && driver.calls() == calls;
         // SAFETY: leaves the child without running the parent's handlers.
         unsafe { libc::_exit(if refused { 17 } else { 1 }) };
     }
@@ -251,7 +292,8 @@ fn a_forked_child_is_refused() {
     assert_eq!(libc::WEXITSTATUS(status), 17);
     // The parent is unharmed.
     stream.synchronize().unwrap();
-    drop((buffer, stream, device));
+    transfer.wait().unwrap();
+    drop((buffer, event, stream, device));
     assert_empty(&driver);
 }
 

@@ -267,6 +267,77 @@ fn beside_a_computing_worker_only_the_first_buffer_is_staged() {
     assert_eq!(device.budget().state().committed(), 0);
 }
 
+/// A promise stands until it is kept: a failure in between may be tried again, a second use not.
+#[test]
+fn a_promise_is_kept_once() {
+    let driver = card16();
+    let device = open(&driver);
+    let upload = device.stream("upload").unwrap();
+    let twins = [
+        ROWS[0],
+        StagingRequest {
+            label: "twin",
+            bytes: GIB,
+        },
+        StagingRequest {
+            label: "twin",
+            bytes: 2 * GIB,
+        },
+        ROWS[0],
+    ];
+    let mut admission = device.admit("job", &twins, GIB, Duration::MAX).unwrap();
+    let promised = |device: &Device| device.budget().state().promised;
+    assert_eq!(promised(&device), 7 * GIB);
+    driver.fail_call("cuMemAllocFromPoolAsync", 1, Code::OPERATING_SYSTEM);
+    let failed = admission.stage::<u64>("twin", gib(2), &upload);
+    assert!(matches!(failed, Err(Error::Driver { .. })));
+    assert_eq!(promised(&device), 7 * GIB);
+    let mut staged = Vec::new();
+    for (label, len, left) in [
+        ("twin", gib(2), 5),
+        ("twin", gib(1), 4),
+        ("d_a", gib(2), 2),
+        ("d_a", gib(2), 0),
+    ] {
+        staged.push(
+            admission
+                .stage::<u64>(label, len, &upload)
+                .unwrap()
+                .unwrap(),
+        );
+        assert_eq!(promised(&device), left * GIB);
+    }
+    for (label, len, expected) in [
+        ("d_a", gib(2), "staged already"),
+        ("d_a", gib(3), "another size"),
+        ("d_c", gib(2), "not among"),
+    ] {
+        let refused = admission.stage::<u64>(label, len, &upload);
+        assert!(
+            matches!(refused, Err(Error::NotPromised { reason, .. }) if reason.contains(expected))
+        );
+    }
+    drop((admission, staged));
+    device.trim(TrimPolicy::Device).unwrap();
+    assert_eq!(device.budget().state().committed(), 0);
+}
+
+/// One of two requests of a label is staged, the other not: the first call has it, the second none.
+#[test]
+fn of_two_requests_with_one_label_one_may_be_staged() {
+    let device = open(&card16());
+    let upload = device.stream("upload").unwrap();
+    let _claim = device
+        .admit("other", &[], 13 * GIB, Duration::ZERO)
+        .unwrap();
+    let twins = [ROWS[0]; 2];
+    let mut admission = device.admit("job", &twins, GIB, Duration::MAX).unwrap();
+    assert_eq!(admission.plan().tier(), Tier::Prefix(1));
+    let mut stage = || admission.stage::<u64>("d_a", gib(2), &upload).unwrap();
+    assert!(stage().is_some());
+    assert!(stage().is_none());
+}
+
 #[test]
 fn a_job_that_can_never_fit_is_refused_with_its_size() {
     let device = open_with(&card16(), |_| ());
@@ -283,9 +354,7 @@ fn a_job_that_can_never_fit_is_refused_with_its_size() {
 #[test]
 fn other_tenants_are_tolerated() {
     let driver = card16();
-    let device = open_with(&driver, |settings| {
-        settings.wait_for_memory = Duration::from_secs(20)
-    });
+    let device = open_with(&driver, |settings| settings.wait_for_memory = Duration::MAX);
     let stream = device.stream("main").unwrap();
     driver.set_tenants(10 * GIB);
     assert_eq!(device.usable().unwrap(), 6 * GIB - RESERVE);

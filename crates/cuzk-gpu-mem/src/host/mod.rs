@@ -2,6 +2,7 @@
 //! registrations of memory that belongs to somebody else.
 
 mod pinned;
+mod registration;
 mod registry;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +11,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 pub use pinned::{PinnedBuf, PinnedUse};
-pub(crate) use registry::Piece;
-pub use registry::{HostRegistration, HostRegistrationMut};
+pub use registration::{HostRegistration, HostRegistrationMut, RegistrationScope};
 
 use crate::driver::cuda::CudaDriver;
 use crate::driver::{Driver, DriverError};
@@ -96,16 +96,5 @@ impl HostMemory {
     /// Live registrations, those of pinned buffers included.
     pub fn registered_ranges(&self) -> usize {
         self.inner.registry.len()
-    }
-
-    /// Where a copy of that host range must be cut, each piece being registered whole or not at
-    /// all. Registered pieces remember `stream`, so that they are not unregistered under it.
-    pub(crate) fn pieces(
-        &self,
-        start: usize,
-        bytes: usize,
-        stream: &Arc<crate::stream::StreamCore>,
-    ) -> Vec<Piece> {
-        self.inner.registry.pieces(start, bytes, stream)
     }
 }

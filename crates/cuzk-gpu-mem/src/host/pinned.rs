@@ -2,14 +2,17 @@
 //!
 //! Locking fresh pages is twenty times slower than copying them, so pages are mapped and locked
 //! once, on huge pages, and handed out again and again. A buffer that comes back while a transfer
-//! still uses it waits for its fence; one that held a secret is wiped first.
+//! still uses it waits for its fence; one that held a secret is wiped first. Waits, wipes and the
+//! driver's calls are made without the pool's lock.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::registry::Uses;
 use super::{HostInner, HostMemory};
 use crate::Pod;
 use crate::alloc::bytes_of;
@@ -27,14 +30,28 @@ struct Chunk {
 #[derive(Debug)]
 struct Returning {
     chunk: Chunk,
-    fence: Event,
+    fence: Arc<Event>,
     wipe_bytes: usize,
+}
+
+impl Returning {
+    /// Whether no copy uses the chunk any more. A question that fails is not an answer, unless the
+    /// context is lost, which copies no more.
+    fn is_over(&self) -> bool {
+        match self.fence.is_reached() {
+            Ok(reached) => reached,
+            Err(_) => !self.fence.link.usable(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 struct PoolState {
     idle: Vec<Chunk>,
     returning: Vec<Returning>,
+    /// Chunks that somebody wipes or unmaps now, without the lock.
+    in_hand: usize,
+    /// Bytes of all chunks, those in hand included.
     mapped: u64,
     in_use: u64,
 }
@@ -43,6 +60,8 @@ struct PoolState {
 pub(super) struct Pool {
     limit: u64,
     state: Mutex<PoolState>,
+    /// Rung when chunks in hand are put down.
+    put_down: Condvar,
 }
 
 /// The pinned pool at one moment, in bytes.
@@ -104,33 +123,49 @@ impl Pool {
         Self {
             limit,
             state: Mutex::default(),
+            put_down: Condvar::new(),
         }
+    }
+
+    /// Makes chunks idle that no copy uses any more, secrets wiped.
+    fn put_idle(&self, state: &mut MutexGuard<'_, PoolState>, over: Vec<(Chunk, usize)>) {
+        if over.iter().any(|&(_, wipe_bytes)| wipe_bytes > 0) {
+            state.in_hand += over.len();
+            MutexGuard::unlocked(state, || {
+                for (chunk, wipe_bytes) in &over {
+                    wipe(chunk, *wipe_bytes);
+                }
+            });
+            state.in_hand -= over.len();
+            self.put_down.notify_all();
+        }
+        for (chunk, _) in over {
+            state.in_use -= chunk.pages.bytes() as u64;
+            state.idle.push(chunk);
+        }
+    }
+
+    /// Takes back what transfers have let go of.
+    fn settle(&self, state: &mut MutexGuard<'_, PoolState>) {
+        self.take_back(state, Returning::is_over);
+    }
+
+    fn take_back(
+        &self,
+        state: &mut MutexGuard<'_, PoolState>,
+        is_over: impl Fn(&Returning) -> bool,
+    ) {
+        let (over, returning) = std::mem::take(&mut state.returning)
+            .into_iter()
+            .partition(is_over);
+        state.returning = returning;
+        let over: Vec<Returning> = over;
+        let over = over.into_iter().map(|r| (r.chunk, r.wipe_bytes)).collect();
+        self.put_idle(state, over);
     }
 }
 
 impl PoolState {
-    fn put_idle(&mut self, chunk: Chunk, wipe_bytes: usize) {
-        wipe(&chunk, wipe_bytes);
-        self.in_use -= chunk.pages.bytes() as u64;
-        self.idle.push(chunk);
-    }
-
-    /// Takes back what transfers have let go of. A fence that cannot be asked belongs to a lost
-    /// context, which copies no more.
-    fn settle(&mut self) {
-        let mut index = 0;
-        while index < self.returning.len() {
-            if self.returning[index].fence.is_reached().unwrap_or(true) {
-                let Returning {
-                    chunk, wipe_bytes, ..
-                } = self.returning.swap_remove(index);
-                self.put_idle(chunk, wipe_bytes);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
     /// The smallest idle chunk that fits and wastes no more than half.
     fn take_idle(&mut self, bytes: usize) -> Option<Chunk> {
         let fits = |chunk: &Chunk| (bytes..=bytes.saturating_mul(2)).contains(&chunk.pages.bytes());
@@ -145,10 +180,11 @@ impl PoolState {
 
 impl HostInner {
     fn take(&self, label: &'static str, bytes: usize) -> Result<Chunk> {
+        self.link.same_process()?;
         let wanted = size_class(bytes);
         let limit = self.pool.limit;
         let mut state = self.pool.state.lock();
-        state.settle();
+        self.pool.settle(&mut state);
         loop {
             if let Some(chunk) = state.take_idle(wanted) {
                 return Ok(chunk);
@@ -158,11 +194,17 @@ impl HostInner {
             }
             // Over budget: give up an idle chunk of the wrong size, else wait for a transfer.
             if let Some(chunk) = state.idle.pop() {
-                state.mapped -= chunk.pages.bytes() as u64;
-                self.unmap(chunk);
+                self.give_up(&mut state, vec![chunk]);
             } else if let Some(returning) = state.returning.first() {
-                let _ = returning.fence.wait();
-                state.settle();
+                let fence = Arc::clone(&returning.fence);
+                let waited = MutexGuard::unlocked(&mut state, || fence.wait());
+                if waited.is_err() && fence.link.usable() {
+                    waited?;
+                }
+                self.pool
+                    .take_back(&mut state, |r| Arc::ptr_eq(&r.fence, &fence));
+            } else if state.in_hand > 0 {
+                self.pool.put_down.wait(&mut state);
             } else {
                 let (requested, in_use) = (wanted as u64, state.in_use);
                 return Err(Error::PinnedBudget {
@@ -191,7 +233,7 @@ impl HostInner {
         let address = start.as_ptr().expose_provenance();
         let registered = if self.link.usable() {
             // SAFETY: the mapping lives until `unmap` has released it.
-            unsafe { self.registry.hold(self, address, bytes) }
+            unsafe { self.registry.hold(self, address, bytes, Uses::Fenced) }
         } else {
             Ok(false)
         };
@@ -200,6 +242,18 @@ impl HostInner {
             false
         });
         Chunk { pages, pinned }
+    }
+
+    /// Unmaps idle chunks, which leave the budget when they are gone.
+    fn give_up(&self, state: &mut MutexGuard<'_, PoolState>, chunks: Vec<Chunk>) -> u64 {
+        let bytes = chunks.iter().map(|chunk| chunk.pages.bytes() as u64).sum();
+        let count = chunks.len();
+        state.in_hand += count;
+        MutexGuard::unlocked(state, || chunks.into_iter().for_each(|c| self.unmap(c)));
+        state.in_hand -= count;
+        state.mapped -= bytes;
+        self.pool.put_down.notify_all();
+        bytes
     }
 
     fn unmap(&self, chunk: Chunk) {
@@ -217,10 +271,10 @@ impl HostInner {
         match fence {
             Some(fence) => state.returning.push(Returning {
                 chunk,
-                fence,
+                fence: Arc::new(fence),
                 wipe_bytes,
             }),
-            None => state.put_idle(chunk, wipe_bytes),
+            None => self.pool.put_idle(&mut state, vec![(chunk, wipe_bytes)]),
         }
     }
 }
@@ -229,7 +283,13 @@ impl Drop for HostInner {
     fn drop(&mut self) {
         let state = std::mem::take(self.pool.state.get_mut());
         for returning in state.returning {
-            let _ = returning.fence.wait();
+            const ATTEMPTS: usize = 3;
+            let waited = (0..ATTEMPTS).any(|_| returning.fence.wait().is_ok());
+            if !waited && !returning.is_over() {
+                // A copy may still use the pages, so they stay what they are, for good.
+                std::mem::forget(returning.chunk.pages);
+                continue;
+            }
             wipe(&returning.chunk, returning.wipe_bytes);
             self.unmap(returning.chunk);
         }
@@ -273,7 +333,7 @@ impl HostMemory {
     /// The pool's figures.
     pub fn pinned_use(&self) -> PinnedUse {
         let mut state = self.inner.pool.state.lock();
-        state.settle();
+        self.inner.pool.settle(&mut state);
         PinnedUse {
             limit: self.inner.pool.limit,
             mapped: state.mapped,
@@ -284,15 +344,9 @@ impl HostMemory {
     /// Unmaps idle pinned buffers; returns their bytes.
     pub fn trim_pinned(&self) -> u64 {
         let mut state = self.inner.pool.state.lock();
-        state.settle();
+        self.inner.pool.settle(&mut state);
         let idle = std::mem::take(&mut state.idle);
-        let bytes = idle.iter().map(|chunk| chunk.pages.bytes() as u64).sum();
-        state.mapped -= bytes;
-        drop(state);
-        for chunk in idle {
-            self.inner.unmap(chunk);
-        }
-        bytes
+        self.inner.give_up(&mut state, idle)
     }
 }
 

@@ -39,12 +39,13 @@ pub(crate) fn every_way_of_copying_copies(rig: &Rig) {
         assert!(target.iter().all(|&word| word == u64::MAX));
 
         // The middle third registered: the copy is cut twice, on uneven borders.
-        let middle = host.register(&source[len / 3..len - len / 3]);
-        stream.upload_slice(&source, &mut first).unwrap();
-        let mut target = host.register_mut(&mut target);
-        stream.download_slice(&first, &mut target).unwrap();
-        assert_eq!(*target, source[..]);
-        drop((middle, target));
+        host.scope(|scope| {
+            let _middle = scope.register(&source[len / 3..len - len / 3]);
+            stream.upload_slice(&source, &mut first).unwrap();
+            let mut target = scope.register_mut(&mut target);
+            stream.download_slice(&first, &mut target).unwrap();
+            assert_eq!(*target, source[..]);
+        });
     }
     assert_eq!(host.degraded(), 0);
     let timeline = recorder.timeline().unwrap();
