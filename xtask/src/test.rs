@@ -46,7 +46,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         steps.step("docs", || {
             repo::run(
                 repo::cargo()
-                    .args(["doc", "--quiet", "--workspace", "--no-deps"])
+                    .args(["doc", "--quiet", "--keep-going", "--workspace", "--no-deps"])
                     .env("RUSTDOCFLAGS", "-D warnings"),
             )
         });

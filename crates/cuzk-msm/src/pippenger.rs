@@ -85,7 +85,7 @@ impl Selection<'_> {
     }
 }
 
-/// sum_i scalars[i] bases[i]. Bases at infinity are allowed; all must be on the curve and of order r.
+/// `sum_i scalars[i] bases[i]`. Bases at infinity are allowed; all must be on the curve and of order r.
 ///
 /// # Errors
 /// When the lengths differ.
@@ -96,7 +96,7 @@ pub fn msm<F: CurveField>(
     msm_dyn(&ByRef(bases), Selection::All, scalars)
 }
 
-/// sum_i scalars[selection(i)] bases[i].
+/// `sum_i scalars[selection(i)] bases[i]`.
 ///
 /// # Errors
 /// When the selection does not have one valid index for each base.
