@@ -14,6 +14,12 @@ use crate::host;
 pub trait CurveField: Field + Default {
     /// b: 4 for G1, 4 + 4u for G2.
     const B: Self;
+    /// The degree over Fp.
+    const DEGREE: usize;
+    /// The coefficient of u^i, i below [`Self::DEGREE`].
+    fn coefficient(&self, i: usize) -> &Fp;
+    /// The coefficient of u^i, i below [`Self::DEGREE`].
+    fn coefficient_mut(&mut self, i: usize) -> &mut Fp;
     /// Whether a point **on the curve** has order dividing r.
     fn in_subgroup(point: &Affine<Self>) -> bool;
     /// The standard generator of the subgroup.
@@ -53,6 +59,17 @@ const fn double_mod_p(a: [u64; 6]) -> [u64; 6] {
 
 impl CurveField for Fp {
     const B: Self = FOUR;
+    const DEGREE: usize = 1;
+
+    #[inline]
+    fn coefficient(&self, _: usize) -> &Fp {
+        self
+    }
+
+    #[inline]
+    fn coefficient_mut(&mut self, _: usize) -> &mut Fp {
+        self
+    }
 
     fn in_subgroup(point: &G1Affine) -> bool {
         host::g1_in_subgroup(point)
@@ -65,6 +82,17 @@ impl CurveField for Fp {
 
 impl CurveField for Fp2 {
     const B: Self = Self { c0: FOUR, c1: FOUR };
+    const DEGREE: usize = 2;
+
+    #[inline]
+    fn coefficient(&self, i: usize) -> &Fp {
+        if i == 0 { &self.c0 } else { &self.c1 }
+    }
+
+    #[inline]
+    fn coefficient_mut(&mut self, i: usize) -> &mut Fp {
+        if i == 0 { &mut self.c0 } else { &mut self.c1 }
+    }
 
     fn in_subgroup(point: &G2Affine) -> bool {
         host::g2_in_subgroup(point)

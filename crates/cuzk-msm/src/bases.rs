@@ -19,6 +19,12 @@ pub trait Bases<F: CurveField>: Sync {
     /// The point at `index`, which is below [`Self::len`].
     fn get(&self, index: usize) -> Affine<F>;
 
+    /// All of them as a slice, where they lie in memory as one: they need not be copied one by one, and
+    /// can be fetched ahead.
+    fn as_points(&self) -> Option<&[Affine<F>]> {
+        None
+    }
+
     /// Whether the point at `index` is infinity.
     fn is_infinity(&self, index: usize) -> bool {
         self.get(index).is_infinity()
@@ -32,6 +38,10 @@ impl<F: CurveField> Bases<F> for [Affine<F>] {
 
     fn get(&self, index: usize) -> Affine<F> {
         self[index]
+    }
+
+    fn as_points(&self) -> Option<&[Affine<F>]> {
+        Some(self)
     }
 
     fn is_infinity(&self, index: usize) -> bool {
@@ -48,8 +58,33 @@ impl<F: CurveField> Bases<F> for Vec<Affine<F>> {
         self[index]
     }
 
+    fn as_points(&self) -> Option<&[Affine<F>]> {
+        Some(self)
+    }
+
     fn is_infinity(&self, index: usize) -> bool {
         self[index].is_infinity()
+    }
+}
+
+/// Makes an unsized list an object.
+pub(crate) struct ByRef<'a, B: ?Sized>(pub(crate) &'a B);
+
+impl<F: CurveField, B: Bases<F> + ?Sized> Bases<F> for ByRef<'_, B> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> Affine<F> {
+        self.0.get(index)
+    }
+
+    fn as_points(&self) -> Option<&[Affine<F>]> {
+        self.0.as_points()
+    }
+
+    fn is_infinity(&self, index: usize) -> bool {
+        self.0.is_infinity(index)
     }
 }
 

@@ -9,8 +9,9 @@ use crate::pair_tree::PairTree;
 /// Window width: 24 windows of 1024 points are 2.3 MiB in G1, about a core's second-level cache.
 const WIDTH: u32 = 11;
 
-/// Scalars reduced together, each a run of at most one point a window.
-const BLOCK_SCALARS: usize = 128;
+/// Scalars reduced together, each a run of at most one point a window: 170 of 24 are
+/// [`BLOCK_TERMS`](crate::pair_tree::BLOCK_TERMS).
+const BLOCK_SCALARS: usize = 170;
 
 /// A table of multiples of one point.
 pub struct FixedBase<F: CurveField> {

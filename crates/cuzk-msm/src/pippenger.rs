@@ -3,7 +3,7 @@
 use cuzk_field::{Affine, CurveField, Scalar, Xyzz};
 use rayon::prelude::*;
 
-use crate::bases::Bases;
+use crate::bases::{Bases, ByRef};
 use crate::digits::Windows;
 use crate::pair_tree::{BLOCK_TERMS, PairTree};
 use crate::terms::Terms;
@@ -106,21 +106,6 @@ pub fn msm_selected<F: CurveField>(
     scalars: &[Scalar],
 ) -> Result<Xyzz<F>, Error> {
     msm_dyn(bases, selection, scalars)
-}
-
-/// Makes an unsized list an object.
-struct ByRef<'a, B: ?Sized>(&'a B);
-
-impl<F: CurveField, B: Bases<F> + ?Sized> Bases<F> for ByRef<'_, B> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn get(&self, index: usize) -> Affine<F> {
-        self.0.get(index)
-    }
-    fn is_infinity(&self, index: usize) -> bool {
-        self.0.is_infinity(index)
-    }
 }
 
 /// Full terms handled together: bounds the sorted lists of all windows in flight.

@@ -299,3 +299,16 @@ fn fixed_base_multiples_are_scalar_multiples() {
         assert_eq!(*got, Xyzz::from(g2).mul_scalar(scalar).to_affine());
     }
 }
+
+/// All of the above again, in a process that leaves the vector instructions alone.
+#[test]
+fn the_portable_path_passes_too() {
+    if std::env::var_os("CUZK_CPU").is_some() {
+        return;
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .env("CUZK_CPU", "portable")
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
