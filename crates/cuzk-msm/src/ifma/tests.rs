@@ -14,6 +14,7 @@ use crate::pair_tree::Sums as _;
 use crate::portable::Portable;
 
 /// Says so where there is nothing to test.
+#[allow(clippy::print_stderr, reason = "a skipped test says so")]
 fn is_available() -> bool {
     let available = Available::check().is_some();
     if !available {
@@ -227,6 +228,10 @@ proptest! {
 }
 
 /// Both trees, bit for bit.
+#[allow(
+    clippy::ptr_arg,
+    reason = "an object is made of it, which a slice cannot be"
+)]
 fn check_sums<F: CurveField>(points: &Vec<Affine<F>>, signed_indices: &[u32], lengths: &[u32]) {
     let bases: &dyn Bases<F> = points;
     let expected = Portable::default().sum_runs(bases, signed_indices, &mut lengths.to_vec());
