@@ -1,7 +1,7 @@
 //! Keys and proofs of the bellman and arkworks families: files made on the spot to start from.
 
 use cuzk_formats::arkworks::{self, Compression};
-use cuzk_formats::{Bytes, LoadOptions, Proof, ProvingKey, bellman, proof};
+use cuzk_formats::{BytesSource, LoadOptions, Proof, ProvingKey, bellman, proof};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 
 use crate::mutate::{Kind, Seed};
@@ -166,9 +166,9 @@ fn proof_seeds() -> Vec<Seed> {
 
 fn run_params(bytes: &[u8]) -> bool {
     let options = options(bytes);
-    let _ = bellman::read_header(&Bytes::new("fuzz", bytes), &options);
+    let _ = bellman::read_header(&BytesSource::new("fuzz", bytes), &options);
     fixed_point(bytes, |bytes| {
-        let file = bellman::read_params(&Bytes::new("fuzz", bytes), &options).ok()?;
+        let file = bellman::read_params(&BytesSource::new("fuzz", bytes), &options).ok()?;
         Some(written(|out| bellman::write_params(&file.key, out)))
     })
 }
@@ -176,7 +176,7 @@ fn run_params(bytes: &[u8]) -> bool {
 fn run_bellman_vk(bytes: &[u8]) -> bool {
     let options = options(bytes);
     fixed_point(bytes, |bytes| {
-        let vk = bellman::read_vk(&Bytes::new("fuzz", bytes), &options).ok()?;
+        let vk = bellman::read_vk(&BytesSource::new("fuzz", bytes), &options).ok()?;
         Some(written(|out| {
             bellman::write_vk(&vk.key, vk.beta_g1, vk.delta_g1, out)
         }))
@@ -185,9 +185,9 @@ fn run_bellman_vk(bytes: &[u8]) -> bool {
 
 fn run_ark_pk(bytes: &[u8]) -> bool {
     let options = options(bytes);
-    let _ = arkworks::read_header(&Bytes::new("fuzz", bytes), &options);
+    let _ = arkworks::read_header(&BytesSource::new("fuzz", bytes), &options);
     fixed_point(bytes, |bytes| {
-        let file = arkworks::read_proving_key(&Bytes::new("fuzz", bytes), &options).ok()?;
+        let file = arkworks::read_proving_key(&BytesSource::new("fuzz", bytes), &options).ok()?;
         let compression = file.header.compression;
         Some(written(|out| {
             arkworks::write_proving_key(&file.key, compression, out)
@@ -198,7 +198,7 @@ fn run_ark_pk(bytes: &[u8]) -> bool {
 fn run_ark_vk(bytes: &[u8]) -> bool {
     let options = options(bytes);
     fixed_point(bytes, |bytes| {
-        let file = arkworks::read_verifying_key(&Bytes::new("fuzz", bytes), &options).ok()?;
+        let file = arkworks::read_verifying_key(&BytesSource::new("fuzz", bytes), &options).ok()?;
         Some(written(|out| {
             arkworks::write_verifying_key(&file.key, file.compression, out)
         }))
@@ -207,9 +207,9 @@ fn run_ark_vk(bytes: &[u8]) -> bool {
 
 fn run_proof(bytes: &[u8]) -> bool {
     let options = options(bytes);
-    let _ = proof::read_all(&Bytes::new("fuzz", bytes), &options);
+    let _ = proof::read_all(&BytesSource::new("fuzz", bytes), &options);
     fixed_point(bytes, |bytes| {
-        let proof = proof::read(&Bytes::new("fuzz", bytes), &LoadOptions::default()).ok()?;
+        let proof = proof::read(&BytesSource::new("fuzz", bytes), &LoadOptions::default()).ok()?;
         Some(proof::to_bytes(&proof).to_vec())
     })
 }

@@ -12,10 +12,11 @@ use std::io::Write;
 use cuzk_field::{G1Affine, G2Affine};
 
 use crate::checks::unbound_inputs;
-use crate::detect::{FileKind, or_wrong_format};
-use crate::error::{Error, ErrorKind, Note, NoteKind, Place};
+use crate::detect::FileKind;
+use crate::error::{Error, ErrorKind, Note, Place};
 use crate::keyfile::{
-    Array, Count, Queries, Walk, check_exponents, check_writable, disagree, write_points,
+    Array, Count, Front, Parts, Queries, Walk, check_exponents, check_writable, disagree,
+    finish_error, write_points,
 };
 use crate::model::{KeyFlavour, ProvingKey, QueryLayout, VerifyingKey};
 use crate::options::{LoadOptions, Meter};
@@ -102,7 +103,7 @@ pub fn read_header(
 ) -> Result<(Header, Vec<Note>), Error> {
     let mut notes = Vec::new();
     read_parts(&source, options, &mut notes)
-        .map(|parts| (parts.header, notes))
+        .map(|(header, _)| (header, notes))
         .map_err(|error| finish_error(&source, error, &[FileKind::ArkworksProvingKey]))
 }
 
@@ -133,38 +134,19 @@ pub fn read_verifying_key(
     read_verifying_key_at(&source, options).map_err(|error| finish_error(&source, error, &VK_KINDS))
 }
 
-/// Names the file, and what it is where it is of another kind.
-fn finish_error(source: &dyn ReadAt, error: Error, wanted: &[FileKind]) -> Error {
-    or_wrong_format(source, error, wanted).in_file(source.name())
-}
-
-/// A proving key's parts, none of them decoded.
-struct Parts {
-    header: Header,
-    domain_size: usize,
-    queries: Queries,
-}
-
 fn skip_front(walk: &mut Walk<'_>) -> Result<Array, Error> {
     walk.skip::<G1Affine>("vk.alpha_g1")?;
     walk.skip::<G2Affine>("vk.beta_g2")?;
     walk.skip::<G2Affine>("vk.gamma_g2")?;
     walk.skip::<G2Affine>("vk.delta_g2")?;
-    let ic = walk.array::<G1Affine>("vk.gamma_abc_g1")?;
-    if ic.count == 0 {
-        return Err(disagree(
-            ic,
-            "at least one point, the constant's".to_owned(),
-        ));
-    }
-    Ok(ic)
+    walk.inputs("vk.gamma_abc_g1")
 }
 
 fn read_parts(
     source: &dyn ReadAt,
     options: &LoadOptions<'_>,
     notes: &mut Vec<Note>,
-) -> Result<Parts, Error> {
+) -> Result<(Header, Parts), Error> {
     let compression = Compression::of(source)?;
     let mut walk = Walk::new(source, compression.form(), Count::LittleEndian64);
     let ic = skip_front(&mut walk)?;
@@ -185,18 +167,21 @@ fn read_parts(
     };
     let domain_size = queries.check()?;
     check_full(&queries)?;
-    note_tail(&walk, options, notes)?;
-    Ok(Parts {
-        header: Header {
-            compression,
-            num_inputs: ic.count,
-            num_variables: queries.num_variables(),
-            domain_size: domain_size as u64,
-            tail_bytes: walk.left(),
-        },
+    if let Some(note) = walk.trailing("the last point") {
+        options.note(notes, note)?;
+    }
+    let header = Header {
+        compression,
+        num_inputs: ic.count,
+        num_variables: queries.num_variables(),
+        domain_size: domain_size as u64,
+        tail_bytes: walk.left(),
+    };
+    let parts = Parts {
         domain_size,
         queries,
-    })
+    };
+    Ok((header, parts))
 }
 
 /// A and B have one entry per variable. ark-groth16's sums stop at the shorter of points and
@@ -217,19 +202,6 @@ fn check_full(queries: &Queries) -> Result<(), Error> {
     Ok(())
 }
 
-fn note_tail(
-    walk: &Walk<'_>,
-    options: &LoadOptions<'_>,
-    notes: &mut Vec<Note>,
-) -> Result<(), Error> {
-    if walk.left() == 0 {
-        return Ok(());
-    }
-    let text = format!("{} bytes follow the last point", walk.left());
-    let place = Place::default().offset(walk.position());
-    options.note(notes, Note::new(NoteKind::TrailingBytes, place, text))
-}
-
 /// Reads the verifying key's points but those of the inputs.
 fn read_front(walk: &mut Walk<'_>) -> Result<VerifyingKey, Error> {
     Ok(VerifyingKey {
@@ -246,41 +218,27 @@ fn read_proving_key_at(
     options: &LoadOptions<'_>,
 ) -> Result<ProvingKeyFile, Error> {
     let mut notes = Vec::new();
-    let Parts {
-        header,
-        domain_size,
-        queries,
-    } = read_parts(source, options, &mut notes)?;
+    let (header, parts) = read_parts(source, options, &mut notes)?;
     let form = header.compression.form();
     let mut walk = Walk::new(source, form, Count::LittleEndian64);
-    let mut vk = read_front(&mut walk)?;
-    walk.array::<G1Affine>("vk.gamma_abc_g1")?;
-    let beta_g1 = walk.vital("beta_g1")?;
-    let delta_g1 = walk.vital("delta_g1")?;
-    check_exponents(beta_g1, vk.beta_g2, delta_g1, vk.delta_g2)?;
-    let meter = Meter::new(options, queries.point_bytes(form));
-    let allowed = Identity::Allowed;
-    vk.gamma_abc_g1 = walk.read(queries.ic, allowed, &meter)?;
-    if let Some(note) = unbound_inputs(&vk.gamma_abc_g1, "vk.gamma_abc_g1") {
+    let vk = read_front(&mut walk)?;
+    walk.inputs("vk.gamma_abc_g1")?;
+    let front = Front {
+        vk,
+        beta_g1: walk.vital("beta_g1")?,
+        delta_g1: walk.vital("delta_g1")?,
+    };
+    check_exponents(
+        (front.beta_g1, front.vk.beta_g2),
+        (front.delta_g1, front.vk.delta_g2),
+    )
+    .map_err(|error| error.at(Place::part("beta_g1, beta_g2, delta_g1, delta_g2")))?;
+    let (layout, identity) = (QueryLayout::Full, Identity::Allowed);
+    let key = walk.read_key(front, &parts, layout, identity, options)?;
+    if let Some(note) = unbound_inputs(&key.vk.gamma_abc_g1, Place::part("vk.gamma_abc_g1")) {
         options.note(&mut notes, note)?;
     }
-    Ok(ProvingKeyFile {
-        header,
-        key: ProvingKey {
-            flavour: KeyFlavour::LIBSNARK,
-            domain_size,
-            vk,
-            beta_g1,
-            delta_g1,
-            query_layout: QueryLayout::Full,
-            a_query: walk.read(queries.a, allowed, &meter)?,
-            b_g1_query: walk.read(queries.b_g1, allowed, &meter)?,
-            b_g2_query: walk.read(queries.b_g2, allowed, &meter)?,
-            h_query: walk.read(queries.h, allowed, &meter)?,
-            l_query: walk.read(queries.l, allowed, &meter)?,
-        },
-        notes,
-    })
+    Ok(ProvingKeyFile { header, key, notes })
 }
 
 fn read_verifying_key_at(
@@ -295,10 +253,12 @@ fn read_verifying_key_at(
     let mut key = read_front(&mut Walk::new(source, form, Count::LittleEndian64))?;
     let meter = Meter::new(options, ic.count * form.bytes::<G1Affine>() as u64);
     key.gamma_abc_g1 = walk.read(ic, Identity::Allowed, &meter)?;
-    if let Some(note) = unbound_inputs(&key.gamma_abc_g1, "gamma_abc_g1") {
+    if let Some(note) = unbound_inputs(&key.gamma_abc_g1, Place::part("vk.gamma_abc_g1")) {
         options.note(&mut notes, note)?;
     }
-    note_tail(&walk, options, &mut notes)?;
+    if let Some(note) = walk.trailing("the last point") {
+        options.note(&mut notes, note)?;
+    }
     Ok(VerifyingKeyFile {
         compression,
         key,

@@ -11,10 +11,11 @@ use std::io::Write;
 
 use cuzk_field::{G1Affine, G2Affine};
 
-use crate::detect::{FileKind, or_wrong_format};
+use crate::detect::FileKind;
 use crate::error::{Error, ErrorKind, Note, NoteKind, Place};
 use crate::keyfile::{
-    Array, Count, Queries, Walk, check_exponents, check_writable, disagree, write_points,
+    Count, Front, Parts, Queries, Walk, check_exponents, check_writable, disagree, finish_error,
+    write_points,
 };
 use crate::model::{KeyFlavour, ProvingKey, QueryLayout, VerifyingKey};
 use crate::options::{LoadOptions, Meter};
@@ -82,7 +83,7 @@ pub fn read_header(
 ) -> Result<(Header, Vec<Note>), Error> {
     let mut notes = Vec::new();
     read_parts(&source, options, &mut notes)
-        .map(|parts| (parts.header, notes))
+        .map(|(header, _)| (header, notes))
         .map_err(|error| finish_error(&source, error, &[FileKind::BellmanParams]))
 }
 
@@ -110,18 +111,6 @@ pub fn read_vk(source: &(impl ReadAt + ?Sized), options: &LoadOptions<'_>) -> Re
     read_vk_at(&source, options).map_err(|error| finish_error(&source, error, &VK_KINDS))
 }
 
-/// Names the file, and what it is where it is of another kind.
-fn finish_error(source: &dyn ReadAt, error: Error, wanted: &[FileKind]) -> Error {
-    or_wrong_format(source, error, wanted).in_file(source.name())
-}
-
-/// A parameter file's parts, none of them decoded.
-struct Parts {
-    header: Header,
-    domain_size: usize,
-    queries: Queries,
-}
-
 fn skip_vital(walk: &mut Walk<'_>) -> Result<(), Error> {
     walk.skip::<G1Affine>("alpha_g1")?;
     walk.skip::<G1Affine>("beta_g1")?;
@@ -135,11 +124,11 @@ fn read_parts(
     source: &dyn ReadAt,
     options: &LoadOptions<'_>,
     notes: &mut Vec<Note>,
-) -> Result<Parts, Error> {
+) -> Result<(Header, Parts), Error> {
     let mut walk = Walk::new(source, FORM, Count::BigEndian32);
     skip_vital(&mut walk)?;
     let queries = Queries {
-        ic: walk.array::<G1Affine>("ic")?,
+        ic: walk.inputs("ic")?,
         h: walk.array::<G1Affine>("h")?,
         l: walk.array::<G1Affine>("l")?,
         a: walk.array::<G1Affine>("a")?,
@@ -155,14 +144,14 @@ fn read_parts(
         num_b: queries.b_g1.count,
         tail_bytes: walk.left(),
     };
-    if let Some(note) = tail_note(source, walk.position())? {
+    if let Some(note) = tail_note(source, &walk)? {
         options.note(notes, note)?;
     }
-    Ok(Parts {
-        header,
+    let parts = Parts {
         domain_size,
         queries,
-    })
+    };
+    Ok((header, parts))
 }
 
 /// A holds all inputs and some of the rest, B some of both.
@@ -185,36 +174,33 @@ fn check_counts(queries: &Queries) -> Result<usize, Error> {
 }
 
 /// What follows the last point.
-fn tail_note(source: &dyn ReadAt, offset: u64) -> Result<Option<Note>, Error> {
-    let bytes = source.len().saturating_sub(offset);
-    if bytes == 0 {
-        return Ok(None);
-    }
-    let place = Place::default().offset(offset);
+fn tail_note(source: &dyn ReadAt, walk: &Walk<'_>) -> Result<Option<Note>, Error> {
+    let (bytes, offset) = (walk.left(), walk.position());
     if bytes >= TRANSCRIPT_HEAD_BYTES {
         let mut count = [0; 4];
         source.read_exact_at(offset + 64, &mut count)?;
         let contributions = u64::from(u32::from_be_bytes(count));
         if bytes == TRANSCRIPT_HEAD_BYTES + contributions * CONTRIBUTION_BYTES {
+            let place = Place::default().offset(offset);
             let text = format!("a ceremony transcript of {contributions} contributions follows");
             return Ok(Some(Note::new(NoteKind::CeremonyTail, place, text)));
         }
     }
-    let text = format!("{bytes} bytes follow the last point");
-    Ok(Some(Note::new(NoteKind::TrailingBytes, place, text)))
+    Ok(walk.trailing("the last point"))
 }
 
 /// Reads the points at the front; the walk stands behind them then.
-fn read_front(walk: &mut Walk<'_>) -> Result<Vk, Error> {
+fn read_front(walk: &mut Walk<'_>) -> Result<Front, Error> {
     let alpha_g1 = walk.vital("alpha_g1")?;
     let beta_g1 = walk.vital("beta_g1")?;
     let beta_g2 = walk.vital("beta_g2")?;
     let gamma_g2 = walk.vital("gamma_g2")?;
     let delta_g1 = walk.vital("delta_g1")?;
     let delta_g2 = walk.vital("delta_g2")?;
-    check_exponents(beta_g1, beta_g2, delta_g1, delta_g2)?;
-    Ok(Vk {
-        key: VerifyingKey {
+    check_exponents((beta_g1, beta_g2), (delta_g1, delta_g2))
+        .map_err(|error| error.at(Place::part("beta_g1, beta_g2, delta_g1, delta_g2")))?;
+    Ok(Front {
+        vk: VerifyingKey {
             alpha_g1,
             beta_g2,
             gamma_g2,
@@ -223,58 +209,18 @@ fn read_front(walk: &mut Walk<'_>) -> Result<Vk, Error> {
         },
         beta_g1,
         delta_g1,
-        notes: Vec::new(),
     })
-}
-
-/// Decodes an array without identities.
-fn read_array<P: Point>(
-    source: &dyn ReadAt,
-    walk: &Walk<'_>,
-    array: Array,
-    meter: &Meter<'_>,
-) -> Result<Vec<P>, Error> {
-    walk.read(array, Identity::Refused, meter)
-        .map_err(|error| match error.place().offset {
-            Some(offset) if is_all_zero::<P>(source, offset) => error.hint(
-                "all-zero points are how snarkjs writes identities in `zkey export bellman`: \
-                 prove from the .zkey itself",
-            ),
-            _ => error,
-        })
-}
-
-fn is_all_zero<P: Point>(source: &dyn ReadAt, offset: u64) -> bool {
-    let mut bytes = vec![1; FORM.bytes::<P>()];
-    source.read_exact_at(offset, &mut bytes).is_ok() && bytes.iter().all(|byte| *byte == 0)
 }
 
 fn read_params_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<Params, Error> {
     let mut notes = Vec::new();
-    let Parts {
-        header,
-        domain_size,
-        queries,
-    } = read_parts(source, options, &mut notes)?;
+    let (header, parts) = read_parts(source, options, &mut notes)?;
     let mut walk = Walk::new(source, FORM, Count::BigEndian32);
-    let mut front = read_front(&mut walk)?;
-    let meter = Meter::new(options, queries.point_bytes(FORM));
-    front.key.gamma_abc_g1 = read_array(source, &walk, queries.ic, &meter)?;
+    let front = read_front(&mut walk)?;
+    let (layout, identity) = (QueryLayout::Compact, Identity::Refused);
     Ok(Params {
         header,
-        key: ProvingKey {
-            flavour: KeyFlavour::LIBSNARK,
-            domain_size,
-            vk: front.key,
-            beta_g1: front.beta_g1,
-            delta_g1: front.delta_g1,
-            query_layout: QueryLayout::Compact,
-            h_query: read_array(source, &walk, queries.h, &meter)?,
-            l_query: read_array(source, &walk, queries.l, &meter)?,
-            a_query: read_array(source, &walk, queries.a, &meter)?,
-            b_g1_query: read_array(source, &walk, queries.b_g1, &meter)?,
-            b_g2_query: read_array(source, &walk, queries.b_g2, &meter)?,
-        },
+        key: walk.read_key(front, &parts, layout, identity, options)?,
         notes,
     })
 }
@@ -282,27 +228,28 @@ fn read_params_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<Para
 fn read_vk_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<Vk, Error> {
     let mut walk = Walk::new(source, FORM, Count::BigEndian32);
     skip_vital(&mut walk)?;
-    let ic = walk.array::<G1Affine>("ic")?;
-    if ic.count == 0 {
-        return Err(disagree(
-            ic,
-            "at least one point, the constant's".to_owned(),
-        ));
-    }
-    let (left, end) = (walk.left(), walk.position());
+    let ic = walk.inputs("ic")?;
+    let trailing = walk.trailing("the verifying key (parameters begin with one, too)");
     let mut walk = Walk::new(source, FORM, Count::BigEndian32);
-    let mut vk = read_front(&mut walk)?;
+    let front = read_front(&mut walk)?;
     let meter = Meter::new(options, ic.count * FORM.bytes::<G1Affine>() as u64);
-    vk.key.gamma_abc_g1 = read_array(source, &walk, ic, &meter)?;
-    if left != 0 {
-        let text = format!("{left} bytes follow the verifying key; parameters begin with one, too");
-        let place = Place::default().offset(end);
-        options.note(
-            &mut vk.notes,
-            Note::new(NoteKind::TrailingBytes, place, text),
-        )?;
+    let gamma_abc_g1 = walk.read(ic, Identity::Refused, &meter)?;
+    let mut notes = Vec::new();
+    if let Some(note) = trailing {
+        options.note(&mut notes, note)?;
     }
-    Ok(vk)
+    let Front {
+        vk: mut key,
+        beta_g1,
+        delta_g1,
+    } = front;
+    key.gamma_abc_g1 = gamma_abc_g1;
+    Ok(Vk {
+        key,
+        beta_g1,
+        delta_g1,
+        notes,
+    })
 }
 
 /// Writes a parameter file, without a tail.

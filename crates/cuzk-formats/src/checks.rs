@@ -4,8 +4,9 @@ use cuzk_field::G1Affine;
 
 use crate::error::{Note, NoteKind, Place};
 
-/// Notes on identities among the points of the inputs: no proof binds such an input.
-pub(crate) fn unbound_inputs(points: &[G1Affine], part: &'static str) -> Option<Note> {
+/// Notes on identities among the points of the inputs: no proof binds such an input. Public values
+/// are counted from 0, as constraints are and as in `public.json`; point i belongs to value i - 1.
+pub(crate) fn unbound_inputs(points: &[G1Affine], place: Place) -> Option<Note> {
     let mut unbound = (0u64..)
         .zip(points)
         .filter(|(_, point)| point.is_infinity())
@@ -15,7 +16,7 @@ pub(crate) fn unbound_inputs(points: &[G1Affine], part: &'static str) -> Option<
     let which = match first {
         0 => "the constant's point is the identity".to_owned(),
         _ => format!(
-            "the point of public value {} is the identity, so proofs do not depend on it",
+            "the point of public value {} (counted from 0) is the identity: any value of it verifies",
             first - 1
         ),
     };
@@ -25,7 +26,7 @@ pub(crate) fn unbound_inputs(points: &[G1Affine], part: &'static str) -> Option<
     };
     Some(Note::new(
         NoteKind::UnboundPublicInput,
-        Place::part(part).entry("point", first),
+        place.entry("point", first),
         text,
     ))
 }

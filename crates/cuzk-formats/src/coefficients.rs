@@ -19,11 +19,7 @@ impl CoefficientForm {
         match self {
             Self::Plain => Fr::from(raw),
             // The Montgomery product with a plain 1 divides by R once: c R is left.
-            Self::TimesRSquared => {
-                let value = Fr::from_montgomery_limbs(*raw.limbs()).expect("a scalar is below r");
-                let one = Fr::from_montgomery_limbs([1, 0, 0, 0]).expect("below r");
-                value * one
-            }
+            Self::TimesRSquared => raw.over_r() * Scalar::ONE.over_r(),
         }
     }
 }

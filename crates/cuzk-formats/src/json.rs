@@ -32,9 +32,9 @@ use write::Writer;
 /// The largest text that is read. The key of the most public values that are accepted has 150 MB.
 const TEXT_BYTES_MAX: u64 = 256 << 20;
 
-/// The most public values: what keeps memory within a small multiple of the text, since a short
-/// text can write many identities or zeros.
-const PUBLIC_MAX: u64 = 1 << 19;
+/// The most public values that are read or written. It keeps memory within a small multiple of the
+/// text, since a short text can write many identities or zeros.
+pub const PUBLIC_VALUES_MAX: usize = 1 << 19;
 
 /// Reads `verification_key.json`.
 ///
@@ -151,7 +151,7 @@ fn key_from_text(
                 let mut points = Vec::new();
                 parser.array("an array of G1 points", |parser, index| {
                     parser.entry("point", index);
-                    check_count(parser, index, PUBLIC_MAX + 1)?;
+                    check_count(parser, index, PUBLIC_VALUES_MAX as u64 + 1)?;
                     points.push(point::read(parser, options, Identity::Allowed)?);
                     Ok(())
                 })?;
@@ -178,7 +178,7 @@ fn key_from_text(
         )
         .at(Place::part("IC")));
     }
-    if let Some(note) = unbound_inputs(&key.gamma_abc_g1, "IC") {
+    if let Some(note) = unbound_inputs(&key.gamma_abc_g1, Place::part("IC")) {
         options.note(&mut notes, note)?;
     }
     Ok((key, notes))
@@ -231,7 +231,7 @@ fn public_from_text(
     } else {
         parser.array("an array of decimal strings", |parser, index| {
             parser.entry("public value", index);
-            check_count(parser, index, PUBLIC_MAX)?;
+            check_count(parser, index, PUBLIC_VALUES_MAX as u64)?;
             values.push(decimal::read_scalar(parser)?);
             Ok(())
         })?;
@@ -243,15 +243,25 @@ fn check_count(parser: &Parser<'_>, index: u64, most: u64) -> Result<(), Error> 
     if index < most {
         return Ok(());
     }
-    Err(parser.error(
+    Err(too_many().at(parser.place()))
+}
+
+fn too_many() -> Error {
+    Error::new(
         ErrorKind::OutOfRange,
-        format!("at most {PUBLIC_MAX} public values"),
+        format!("at most {PUBLIC_VALUES_MAX} public values"),
         "more",
-    ))
+    )
 }
 
 /// `verification_key.json`, `vk_alphabeta_12` computed.
-pub fn verification_key_to_string(key: &VerifyingKey) -> String {
+///
+/// # Errors
+/// The key takes more than [`PUBLIC_VALUES_MAX`] public values.
+pub fn verification_key_to_string(key: &VerifyingKey) -> Result<String, Error> {
+    if key.num_public() > PUBLIC_VALUES_MAX {
+        return Err(too_many());
+    }
     let mut out = Writer::new();
     out.object(|object| {
         object.member("protocol", |out| out.string("groth16"));
@@ -272,7 +282,7 @@ pub fn verification_key_to_string(key: &VerifyingKey) -> String {
             });
         });
     });
-    out.finish()
+    Ok(out.finish())
 }
 
 /// `proof.json`.
@@ -289,12 +299,18 @@ pub fn proof_to_string(proof: &Proof) -> String {
 }
 
 /// `public.json`.
-pub fn public_to_string(values: &[Scalar]) -> String {
+///
+/// # Errors
+/// There are more than [`PUBLIC_VALUES_MAX`] values.
+pub fn public_to_string(values: &[Scalar]) -> Result<String, Error> {
+    if values.len() > PUBLIC_VALUES_MAX {
+        return Err(too_many());
+    }
     let mut out = Writer::new();
     out.array(|out| {
         for value in values {
             out.decimal(*value.limbs());
         }
     });
-    out.finish()
+    Ok(out.finish())
 }

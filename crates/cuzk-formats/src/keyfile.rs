@@ -8,8 +8,9 @@ use cuzk_field::{G1Affine, G2Affine, pairing_product_is_one};
 use rayon::prelude::*;
 
 use crate::cursor::{Cursor, fits};
-use crate::error::{Error, ErrorKind, Place};
-use crate::model::ProvingKey;
+use crate::detect::{FileKind, or_wrong_format};
+use crate::error::{Error, ErrorKind, Note, NoteKind, Place};
+use crate::model::{KeyFlavour, ProvingKey, QueryLayout, VerifyingKey};
 use crate::options::{LoadOptions, Meter};
 use crate::output::Output;
 use crate::points::{Identity, Point, PointArray, PointForm, read_point};
@@ -117,6 +118,51 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// The array of the inputs' points, the constant's at least.
+    pub(crate) fn inputs(&mut self, part: &'static str) -> Result<Array, Error> {
+        let array = self.array::<G1Affine>(part)?;
+        array.expect_inputs()?;
+        Ok(array)
+    }
+
+    /// What is to be said of bytes that follow the last part of `what`.
+    pub(crate) fn trailing(&self, what: &str) -> Option<Note> {
+        let bytes = self.left();
+        let text = format!("{bytes} bytes follow {what}");
+        let place = Place::default().offset(self.position());
+        (bytes != 0).then(|| Note::new(NoteKind::TrailingBytes, place, text))
+    }
+
+    /// Decodes all arrays of a proving key whose other points are `front`.
+    pub(crate) fn read_key(
+        &self,
+        front: Front,
+        parts: &Parts,
+        query_layout: QueryLayout,
+        identity: Identity,
+        options: &LoadOptions<'_>,
+    ) -> Result<ProvingKey, Error> {
+        let queries = &parts.queries;
+        let meter = &Meter::new(options, queries.point_bytes(self.form));
+        let gamma_abc_g1 = self.read(queries.ic, identity, meter)?;
+        Ok(ProvingKey {
+            flavour: KeyFlavour::LIBSNARK,
+            domain_size: parts.domain_size,
+            vk: VerifyingKey {
+                gamma_abc_g1,
+                ..front.vk
+            },
+            beta_g1: front.beta_g1,
+            delta_g1: front.delta_g1,
+            query_layout,
+            h_query: self.read(queries.h, identity, meter)?,
+            l_query: self.read(queries.l, identity, meter)?,
+            a_query: self.read(queries.a, identity, meter)?,
+            b_g1_query: self.read(queries.b_g1, identity, meter)?,
+            b_g2_query: self.read(queries.b_g2, identity, meter)?,
+        })
+    }
+
     /// Decodes an array.
     pub(crate) fn read<P: Point>(
         &self,
@@ -134,7 +180,49 @@ impl<'a> Walk<'a> {
             label: array.part,
         }
         .read(meter)
+        .map_err(|error| match error.place().offset {
+            Some(offset) if identity == Identity::Refused && self.is_all_zero::<P>(offset) => error
+                .hint(
+                    "all-zero points are how snarkjs writes identities in `zkey export bellman`: \
+                     prove from the .zkey itself",
+                ),
+            _ => error,
+        })
     }
+
+    fn is_all_zero<P: Point>(&self, offset: u64) -> bool {
+        let mut bytes = vec![1; self.form.bytes::<P>()];
+        self.source.read_exact_at(offset, &mut bytes).is_ok() && bytes.iter().all(|byte| *byte == 0)
+    }
+}
+
+impl Array {
+    /// Refuses an array of inputs without any.
+    fn expect_inputs(self) -> Result<(), Error> {
+        if self.count > 0 {
+            return Ok(());
+        }
+        let expected = "at least one point, the constant's".to_owned();
+        Err(disagree(self, expected))
+    }
+}
+
+/// The points of a proving key outside of its arrays; the array in `vk` is still empty.
+pub(crate) struct Front {
+    pub(crate) vk: VerifyingKey,
+    pub(crate) beta_g1: G1Affine,
+    pub(crate) delta_g1: G1Affine,
+}
+
+/// A proving key's arrays, none of them decoded and all of them compared.
+pub(crate) struct Parts {
+    pub(crate) domain_size: usize,
+    pub(crate) queries: Queries,
+}
+
+/// Names the file, and what it is where it is of another kind.
+pub(crate) fn finish_error(source: &dyn ReadAt, error: Error, wanted: &[FileKind]) -> Error {
+    or_wrong_format(source, error, wanted).in_file(source.name())
 }
 
 /// The arrays of a proving key.
@@ -162,12 +250,7 @@ impl Queries {
     ///
     /// Returns the domain size.
     pub(crate) fn check(&self) -> Result<usize, Error> {
-        if self.ic.count == 0 {
-            return Err(disagree(
-                self.ic,
-                "at least one point, the constant's".to_owned(),
-            ));
-        }
+        self.ic.expect_inputs()?;
         if self.b_g2.count != self.b_g1.count {
             let expected = format!("{} points, as in {}", self.b_g1.count, self.b_g1.part);
             return Err(disagree(self.b_g2, expected));
@@ -216,10 +299,8 @@ pub(crate) fn disagree(array: Array, expected: String) -> Error {
 /// Checks that beta and delta have the same exponents in both groups: e(beta1, delta2) =
 /// e(delta1, beta2), which holds whatever generators the key was made with.
 pub(crate) fn check_exponents(
-    beta_g1: G1Affine,
-    beta_g2: G2Affine,
-    delta_g1: G1Affine,
-    delta_g2: G2Affine,
+    (beta_g1, beta_g2): (G1Affine, G2Affine),
+    (delta_g1, delta_g2): (G1Affine, G2Affine),
 ) -> Result<(), Error> {
     if pairing_product_is_one(&[(beta_g1, delta_g2), (-delta_g1, beta_g2)]) {
         return Ok(());
@@ -229,7 +310,6 @@ pub(crate) fn check_exponents(
         "beta and delta to be the same in G1 and in G2",
         "that a pairing tells them apart",
     )
-    .at(Place::part("beta_g1, beta_g2, delta_g1, delta_g2"))
     .hint("the key is damaged; get it again"))
 }
 

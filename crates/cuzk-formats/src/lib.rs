@@ -6,16 +6,16 @@
 //! curve. What is wrong comes back as an [`Error`] with its place, what is merely odd as a [`Note`].
 //!
 //! ```
-//! use cuzk_formats::{Bytes, ErrorKind, LoadOptions, wtns};
+//! use cuzk_formats::{BytesSource, ErrorKind, LoadOptions, wtns};
 //!
 //! // A service has its files in memory; others use `FileSource::open(path)?`.
 //! let witness = cuzk_formats::Witness::new(vec![1u64.into(), 42u64.into()]);
 //! let mut bytes = Vec::new();
 //! wtns::write(&witness, &mut bytes)?;
-//! let file = wtns::read(&Bytes::new("w.wtns", &bytes), &LoadOptions::default())?;
+//! let file = wtns::read(&BytesSource::new("w.wtns", &bytes), &LoadOptions::default())?;
 //! assert_eq!(file.witness.values().len(), 2);
 //!
-//! let short = Bytes::new("w.wtns", &bytes[..bytes.len() - 1]);
+//! let short = BytesSource::new("w.wtns", &bytes[..bytes.len() - 1]);
 //! let error = wtns::read(&short, &LoadOptions::default()).unwrap_err();
 //! assert_eq!(error.kind(), ErrorKind::Truncated);
 //! # Ok::<(), cuzk_formats::Error>(())
@@ -53,4 +53,4 @@ pub use model::{
     VerifyingKey, Witness,
 };
 pub use options::{LoadOptions, Progress, ProgressFn};
-pub use source::{Bytes, FileSource, ReadAt};
+pub use source::{BytesSource, FileSource, ReadAt};

@@ -2,6 +2,7 @@
 
 use cuzk_field::constants::{FP_MODULUS, FR_MODULUS};
 
+use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind};
 
 /// Scalar fields that circom compiles for, as big-endian hexadecimal.
@@ -38,24 +39,44 @@ pub(crate) fn le_bytes<const N: usize>(limbs: &[u64; N]) -> Vec<u8> {
     limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect()
 }
 
-/// Whether little-endian `bytes` are r.
+/// The largest field that is read, to name it in the error.
+const FIELD_BYTES_MAX: u32 = 256;
+
+/// A field's size, and the prime of that size.
+fn read_prime(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Error> {
+    let bytes = cursor.u32_le()?;
+    if bytes == 0 || bytes > FIELD_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::OutOfRange,
+            format!("a field size of 1 to {FIELD_BYTES_MAX} bytes (BLS12-381 has 32 and 48)"),
+            bytes.to_string(),
+        ));
+    }
+    let mut prime = vec![0; bytes as usize];
+    cursor.fill(&mut prime)?;
+    Ok(prime)
+}
+
+/// Reads a field's size and prime, which must be r.
 ///
 /// # Errors
 /// [`ErrorKind::WrongCurve`], which names the curve where it is known.
-pub(crate) fn expect_scalar_field(bytes: &[u8]) -> Result<(), Error> {
-    if bytes == le_bytes(&FR_MODULUS) {
+pub(crate) fn expect_scalar_field(cursor: &mut Cursor<'_>) -> Result<(), Error> {
+    let bytes = &read_prime(cursor)?;
+    if *bytes == le_bytes(&FR_MODULUS) {
         return Ok(());
     }
     Err(wrong_curve("the prime r of BLS12-381", bytes)
         .hint("compile the circuit with --prime bls12381 and make key and witness from that"))
 }
 
-/// Whether little-endian `bytes` are p.
+/// Reads a field's size and prime, which must be p.
 ///
 /// # Errors
 /// As [`expect_scalar_field`].
-pub(crate) fn expect_base_field(bytes: &[u8]) -> Result<(), Error> {
-    if bytes == le_bytes(&FP_MODULUS) {
+pub(crate) fn expect_base_field(cursor: &mut Cursor<'_>) -> Result<(), Error> {
+    let bytes = &read_prime(cursor)?;
+    if *bytes == le_bytes(&FP_MODULUS) {
         return Ok(());
     }
     Err(wrong_curve("the prime q of BLS12-381", bytes)

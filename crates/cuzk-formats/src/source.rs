@@ -58,19 +58,19 @@ fn check_range(name: &str, len: u64, offset: u64, wanted: usize) -> Result<(), E
 
 /// Bytes in memory under a name.
 #[derive(Clone, Copy, Debug)]
-pub struct Bytes<'a> {
+pub struct BytesSource<'a> {
     name: &'a str,
     bytes: &'a [u8],
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> BytesSource<'a> {
     /// `bytes`, called `name` in errors.
     pub const fn new(name: &'a str, bytes: &'a [u8]) -> Self {
         Self { name, bytes }
     }
 }
 
-impl ReadAt for Bytes<'_> {
+impl ReadAt for BytesSource<'_> {
     fn name(&self) -> &str {
         self.name
     }
@@ -99,7 +99,7 @@ impl ReadAt for [u8] {
     }
 
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), Error> {
-        Bytes::new(ReadAt::name(self), self).read_exact_at(offset, buf)
+        BytesSource::new(ReadAt::name(self), self).read_exact_at(offset, buf)
     }
 }
 

@@ -178,17 +178,7 @@ fn length_defect(
 
 fn read_section(source: &dyn ReadAt, section: Section) -> Result<u32, Error> {
     let mut cursor = section.cursor(source);
-    let value_bytes = cursor.u32_le()?;
-    if value_bytes == 0 || value_bytes > 256 {
-        return Err(Error::new(
-            ErrorKind::OutOfRange,
-            "a field size of 32 bytes",
-            value_bytes.to_string(),
-        ));
-    }
-    let mut prime = vec![0; value_bytes as usize];
-    cursor.fill(&mut prime)?;
-    expect_scalar_field(&prime)?;
+    expect_scalar_field(&mut cursor)?;
     let count = cursor.u32_le()?;
     if cursor.left() != 0 {
         return Err(Error::new(

@@ -15,8 +15,8 @@ use cuzk_formats::arkworks::{
     write_verifying_key,
 };
 use cuzk_formats::{
-    Bytes, Error, ErrorKind, FileKind, KeyFlavour, LoadOptions, NoteKind, ProvingKey, QueryLayout,
-    VerifyingKey, sniff,
+    BytesSource, Error, ErrorKind, FileKind, KeyFlavour, LoadOptions, NoteKind, ProvingKey,
+    QueryLayout, VerifyingKey, sniff,
 };
 use keys::{compact_key, full_key, g1, in_subgroup, outside, patched, strict};
 
@@ -76,7 +76,7 @@ fn write(key: &ProvingKey, form: Compression) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<ProvingKey, Error> {
-    read_proving_key(&Bytes::new("pk.ark", bytes), &lax()).map(|file| file.key)
+    read_proving_key(&BytesSource::new("pk.ark", bytes), &lax()).map(|file| file.key)
 }
 
 /// x^3 + x + 5 = out, with a wire more that nothing uses.

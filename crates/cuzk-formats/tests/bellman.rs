@@ -8,8 +8,8 @@ use cuzk_formats::bellman::{
     Header, Params, Vk, read_header, read_params, read_vk, write_params, write_vk,
 };
 use cuzk_formats::{
-    Bytes, Error, ErrorKind, FileKind, KeyFlavour, LoadOptions, NoteKind, ProvingKey, QueryLayout,
-    sniff,
+    BytesSource, Error, ErrorKind, FileKind, KeyFlavour, LoadOptions, NoteKind, ProvingKey,
+    QueryLayout, sniff,
 };
 use keys::{compact_key, full_key, g1, in_subgroup, outside, patched, strict};
 
@@ -32,7 +32,7 @@ fn small() -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<Params, Error> {
-    read_params(&Bytes::new("p.params", bytes), &lax())
+    read_params(&BytesSource::new("p.params", bytes), &lax())
 }
 
 /// Offsets of the parts: the six points, then each count and each array's points.
@@ -233,7 +233,7 @@ fn wp_14_a_flipped_byte_is_found_and_named() {
         let at = count + 4 + 2 * width + 50;
         for options in [lax(), in_subgroup()] {
             let damaged = patched(&bytes, at, &[bytes[at] ^ 4]);
-            let error = read_params(&Bytes::new("p.params", &damaged), &options).unwrap_err();
+            let error = read_params(&BytesSource::new("p.params", &damaged), &options).unwrap_err();
             assert_eq!(error.place().name.as_deref(), Some(*part));
             assert_eq!(error.place().entry, Some(("point", 2)));
         }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use cuzk_formats::{Bytes, FileSource, LoadOptions, ReadAt as _, r1cs, wtns, zkey};
+use cuzk_formats::{BytesSource, FileSource, LoadOptions, ReadAt as _, r1cs, wtns, zkey};
 use cuzk_testkit::cases;
 
 fn strict() -> LoadOptions<'static> {
@@ -95,7 +95,7 @@ fn fi_32_real_files_cut_short_are_refused() {
                 continue;
             };
             for cut in [1, 40, 1000].into_iter().filter(|cut| *cut < bytes.len()) {
-                let source = Bytes::new(name, &bytes[..bytes.len() - cut]);
+                let source = BytesSource::new(name, &bytes[..bytes.len() - cut]);
                 let error = match name {
                     "circuit.r1cs" => r1cs::read(&source, &options).err(),
                     "witness.wtns" => wtns::read(&source, &options).err(),

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use cuzk_formats::{Bytes, FileKind, LoadOptions, bellman, json, proof, sniff};
+use cuzk_formats::{BytesSource, FileKind, LoadOptions, bellman, json, proof, sniff};
 use cuzk_testkit::cases;
 
 fn strict() -> LoadOptions<'static> {
@@ -23,7 +23,7 @@ fn real_json_is_read_and_written_back_byte_by_byte() {
             let (key, _) = json::read_verification_key(&bytes, &strict())
                 .unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(
-                json::verification_key_to_string(&key).into_bytes() == bytes,
+                json::verification_key_to_string(&key).unwrap().into_bytes() == bytes,
                 "{name}"
             );
             assert_eq!(sniff(&bytes), Some(FileKind::VerificationKeyJson));
@@ -40,7 +40,7 @@ fn real_json_is_read_and_written_back_byte_by_byte() {
         if let Some(bytes) = case.public_json() {
             let (values, _) =
                 json::read_public(&bytes, &strict()).unwrap_or_else(|e| panic!("{name}: {e}"));
-            let written = json::public_to_string(&values);
+            let written = json::public_to_string(&values).unwrap();
             // Files not of snarkjs may be spaced otherwise.
             let (again, _) = json::read_public(&written.into_bytes(), &strict()).unwrap();
             assert_eq!(again, values, "{name}");
@@ -82,7 +82,7 @@ fn real_parameters_are_read_and_written_back_byte_by_byte() {
         assert_eq!(sniff(&bytes), Some(FileKind::BellmanParams));
         assert!(bellman::read_params(&written, &strict()).unwrap().key == lax.key);
         for cut in [1, 40, 1000] {
-            let source = Bytes::new("p", &bytes[..bytes.len() - tail - cut]);
+            let source = BytesSource::new("p", &bytes[..bytes.len() - tail - cut]);
             assert!(bellman::read_params(&source, &LoadOptions::default()).is_err());
         }
     }

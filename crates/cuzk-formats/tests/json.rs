@@ -2,11 +2,11 @@
 
 use cuzk_field::{Field as _, Fp, Fp2, G1Affine, G1Xyzz, G2Affine, G2Xyzz, Scalar};
 use cuzk_formats::json::{
-    kind_of, proof_to_string, public_to_string, read_proof, read_public, read_verification_key,
-    verification_key_to_string,
+    PUBLIC_VALUES_MAX, kind_of, proof_to_string, public_to_string, read_proof, read_public,
+    read_verification_key, verification_key_to_string,
 };
 use cuzk_formats::{
-    Bytes, Error, ErrorKind, FileKind, LoadOptions, Note, NoteKind, Proof, VerifyingKey,
+    BytesSource, Error, ErrorKind, FileKind, LoadOptions, Note, NoteKind, Proof, VerifyingKey,
 };
 
 const KEY: &str = include_str!("data/verification_key.json");
@@ -23,17 +23,17 @@ fn strict() -> LoadOptions<'static> {
 }
 
 fn key(text: &str) -> Result<(VerifyingKey, Vec<Note>), Error> {
-    let bytes = Bytes::new("vk.json", text.as_bytes());
+    let bytes = BytesSource::new("vk.json", text.as_bytes());
     read_verification_key(&bytes, &LoadOptions::default())
 }
 
 fn proof(text: &str) -> Result<(Proof, Vec<Note>), Error> {
-    let bytes = Bytes::new("proof.json", text.as_bytes());
+    let bytes = BytesSource::new("proof.json", text.as_bytes());
     read_proof(&bytes, &LoadOptions::default())
 }
 
 fn public(text: &str) -> Result<(Vec<Scalar>, Vec<Note>), Error> {
-    let bytes = Bytes::new("public.json", text.as_bytes());
+    let bytes = BytesSource::new("public.json", text.as_bytes());
     read_public(&bytes, &LoadOptions::default())
 }
 
@@ -81,20 +81,20 @@ fn files_of_snarkjs_come_back_byte_for_byte() {
     let (read_key, notes) = key(KEY).unwrap();
     assert_eq!((read_key.num_public(), notes.len()), (1, 0));
     // This holds e(alpha, beta) too, which the reader did not take from the file.
-    assert_eq!(verification_key_to_string(&read_key), KEY);
+    assert_eq!(verification_key_to_string(&read_key).unwrap(), KEY);
     let (read_proof, notes) = proof(PROOF).unwrap();
     assert!(notes.is_empty());
     assert_eq!(proof_to_string(&read_proof), PROOF);
     let (values, notes) = public(PUBLIC).unwrap();
     assert_eq!((values.len(), notes.len()), (1, 0));
-    assert_eq!(public_to_string(&values), PUBLIC);
+    assert_eq!(public_to_string(&values).unwrap(), PUBLIC);
 }
 
 #[test]
 fn made_values_come_back() {
     for ic in [&[1][..], &[1, 2, 3], &[0; 4]] {
         let made = made_key(ic);
-        let text = verification_key_to_string(&made);
+        let text = verification_key_to_string(&made).unwrap();
         assert_eq!(key(&text).unwrap().0, made);
     }
     assert_eq!(
@@ -106,7 +106,10 @@ fn made_values_come_back() {
         vec![Scalar::ZERO],
         vec![Scalar::MINUS_ONE, Scalar::ONE, Scalar::from(u64::MAX)],
     ] {
-        assert_eq!(public(&public_to_string(&values)).unwrap().0, values);
+        assert_eq!(
+            public(&public_to_string(&values).unwrap()).unwrap().0,
+            values
+        );
     }
 }
 
@@ -114,15 +117,15 @@ fn made_values_come_back() {
 #[test]
 fn fi_11_the_output_is_pure_json() {
     for text in [
-        verification_key_to_string(&made_key(&[1, 0])),
+        verification_key_to_string(&made_key(&[1, 0])).unwrap(),
         proof_to_string(&made_proof()),
-        public_to_string(&[]),
-        public_to_string(&[Scalar::ONE]),
+        public_to_string(&[]).unwrap(),
+        public_to_string(&[Scalar::ONE]).unwrap(),
     ] {
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
         assert!(text.ends_with(['}', ']']), "{text}");
     }
-    let ten = public_to_string(&[Scalar::from(10)]);
+    let ten = public_to_string(&[Scalar::from(10)]).unwrap();
     assert_eq!(ten, "[\n \"10\"\n]");
 }
 
@@ -232,9 +235,9 @@ fn fi_22_no_public_values() {
     assert_eq!(notes[0].kind, NoteKind::Convention);
     let error = read_public(&b"null".to_vec(), &strict()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Strict);
-    assert_eq!(public_to_string(&[]), "[\n]");
+    assert_eq!(public_to_string(&[]).unwrap(), "[\n]");
     let made = made_key(&[4]);
-    let (read, _) = key(&verification_key_to_string(&made)).unwrap();
+    let (read, _) = key(&verification_key_to_string(&made).unwrap()).unwrap();
     assert_eq!(read.num_public(), 0);
 }
 
@@ -364,7 +367,7 @@ fn alphabeta_is_never_trusted() {
     let text = KEY.replace(&number, "\"1\"");
     assert_ne!(text, KEY);
     let (read, _) = key(&text).unwrap();
-    assert_eq!(verification_key_to_string(&read), KEY);
+    assert_eq!(verification_key_to_string(&read).unwrap(), KEY);
     let text = KEY.replace("vk_alphabeta_12", "unknown");
     assert_eq!(key(&text).unwrap(), key(KEY).unwrap());
 }
@@ -444,7 +447,7 @@ fn fi_38_identities_are_refused() {
             "vk_delta_2",
         ),
     ] {
-        let error = key(&verification_key_to_string(&bad)).unwrap_err();
+        let error = key(&verification_key_to_string(&bad).unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadPoint);
         assert_eq!(error.place().name.as_deref(), Some(name));
     }
@@ -461,13 +464,17 @@ fn fi_38_identities_are_refused() {
 /// WP-19, WP-20: an identity in IC leaves a public value unbound.
 #[test]
 fn wp_20_an_identity_in_ic_is_a_note_and_strictly_an_error() {
-    let text = verification_key_to_string(&made_key(&[1, 0, 2, 0]));
+    let text = verification_key_to_string(&made_key(&[1, 0, 2, 0])).unwrap();
     let (read, notes) = key(&text).unwrap();
     assert!(read.gamma_abc_g1[1].is_infinity());
     assert_eq!(notes.len(), 1);
     assert_eq!(notes[0].kind, NoteKind::UnboundPublicInput);
     assert_eq!(notes[0].place.entry, Some(("point", 1)));
-    assert!(notes[0].text.contains("public value 0"), "{}", notes[0]);
+    assert!(
+        notes[0].text.contains("public value 0 (counted from 0)"),
+        "{}",
+        notes[0]
+    );
     let error = read_verification_key(&text.into_bytes(), &strict()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Strict);
 }
@@ -569,9 +576,22 @@ fn texts_too_large_are_refused_unread() {
 /// A short text must not fill the memory: "0" takes four bytes and becomes 32.
 #[test]
 fn fi_16_public_values_are_bounded() {
-    let text = format!("[{}\"0\"]", "\"0\",".repeat(1 << 19));
+    let text = format!("[{}\"0\"]", "\"0\",".repeat(PUBLIC_VALUES_MAX));
     let error = public(&text).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfRange);
-    let text = format!("[{}\"0\"]", "\"0\",".repeat((1 << 19) - 1));
-    assert_eq!(public(&text).unwrap().0.len(), 1 << 19);
+    let text = format!("[{}\"0\"]", "\"0\",".repeat(PUBLIC_VALUES_MAX - 1));
+    assert_eq!(public(&text).unwrap().0.len(), PUBLIC_VALUES_MAX);
+}
+
+/// What is written can be read: one limit for both.
+#[test]
+fn pf_07_public_values_are_written_up_to_what_is_read() {
+    for count in [100_000, PUBLIC_VALUES_MAX] {
+        let values = vec![Scalar::ONE; count];
+        let text = public_to_string(&values).unwrap();
+        assert_eq!(public(&text).unwrap().0, values);
+    }
+    let error = public_to_string(&vec![Scalar::ONE; PUBLIC_VALUES_MAX + 1]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfRange);
+    assert_eq!(error.expected(), "at most 524288 public values");
 }

@@ -6,7 +6,7 @@ use ark_bls12_381::Bls12_381;
 use ark_serialize::{CanonicalDeserialize as _, CanonicalSerialize as _};
 use cuzk_field::{Fr, G1Xyzz, G2Xyzz, Scalar, pairing_product_is_one};
 use cuzk_formats::proof::{read, read_all, to_bytes, to_uncompressed_bytes};
-use cuzk_formats::{Bytes, ErrorKind, LoadOptions, Proof};
+use cuzk_formats::{BytesSource, ErrorKind, LoadOptions, Proof};
 use keys::{g1, g2, in_subgroup, outside, patched, proof};
 
 fn lax() -> LoadOptions<'static> {
@@ -61,7 +61,7 @@ fn proofs_back_to_back() {
 fn other_lengths_are_refused() {
     let bytes = to_uncompressed_bytes(&proof()).to_vec();
     for len in (0..384).filter(|len| *len != 192) {
-        let error = read(&Bytes::new("p.bin", &bytes[..len]), &lax()).unwrap_err();
+        let error = read(&BytesSource::new("p.bin", &bytes[..len]), &lax()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadLayout, "{len}");
         assert_eq!(error.file(), Some("p.bin"));
     }

@@ -4,18 +4,18 @@ mod common;
 
 use common::{File, modulus, r1cs_bytes, rows, scalar, small_r1cs};
 use cuzk_field::{Fr, Scalar};
-use cuzk_formats::{Bytes, Error, ErrorKind, LoadOptions, NoteKind, r1cs};
+use cuzk_formats::{BytesSource, Error, ErrorKind, LoadOptions, NoteKind, r1cs};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Result<r1cs::R1csFile, Error> {
-    r1cs::read(&Bytes::new("c.r1cs", bytes), &LoadOptions::default())
+    r1cs::read(&BytesSource::new("c.r1cs", bytes), &LoadOptions::default())
 }
 
 fn refused(bytes: &[u8]) -> Error {
     let error = read(bytes).expect_err("must be refused");
     assert_eq!(error.file(), Some("c.r1cs"));
     // The scan for inspection refuses the same.
-    let scanned = r1cs::scan(&Bytes::new("c.r1cs", bytes), &LoadOptions::default());
+    let scanned = r1cs::scan(&BytesSource::new("c.r1cs", bytes), &LoadOptions::default());
     assert_eq!(scanned.expect_err("must be refused"), error);
     error
 }
@@ -178,6 +178,7 @@ fn other_curves_are_refused_by_name() {
     for size in [0, 257, u32::MAX] {
         let error = refused(&file.patched(1, 0, &size.to_le_bytes()));
         assert_eq!(error.kind(), ErrorKind::OutOfRange);
+        assert!(error.expected().starts_with("a field size of 1 to 256"));
     }
 }
 

@@ -4,13 +4,15 @@ mod common;
 
 use common::{File, modulus, scalar, small_wtns};
 use cuzk_field::Scalar;
-use cuzk_formats::{Bytes, Error, ErrorClass, ErrorKind, LoadOptions, NoteKind, Witness, wtns};
+use cuzk_formats::{
+    BytesSource, Error, ErrorClass, ErrorKind, LoadOptions, NoteKind, Witness, wtns,
+};
 use proptest::prelude::*;
 
 const VALUES: [u64; 5] = [1, 0, 1, 77, u64::MAX];
 
 fn read(bytes: &[u8]) -> Result<wtns::WtnsFile, Error> {
-    wtns::read(&Bytes::new("w.wtns", bytes), &LoadOptions::default())
+    wtns::read(&BytesSource::new("w.wtns", bytes), &LoadOptions::default())
 }
 
 fn refused(bytes: &[u8]) -> Error {

@@ -5,7 +5,7 @@ mod common;
 use common::{File, small_matrices, small_zkey, synthetic_key};
 use cuzk_field::Fr;
 use cuzk_formats::{
-    Bytes, CoefficientTable, Error, ErrorKind, KeyFlavour, LoadOptions, NoteKind, zkey,
+    BytesSource, CoefficientTable, Error, ErrorKind, KeyFlavour, LoadOptions, NoteKind, zkey,
 };
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const ENTRY: usize = 44;
 
 fn read(bytes: &[u8]) -> Result<zkey::Zkey, Error> {
-    zkey::read(&Bytes::new("c.zkey", bytes), &LoadOptions::default())
+    zkey::read(&BytesSource::new("c.zkey", bytes), &LoadOptions::default())
 }
 
 fn refused(bytes: &[u8]) -> Error {
@@ -164,6 +164,10 @@ fn wp_19_wp_20_an_unbound_public_value_is_noted_and_strictly_refused() {
     let note = &read(&bytes).unwrap().notes[0];
     assert_eq!(note.kind, NoteKind::UnboundPublicInput);
     assert_eq!(note.place.entry, Some(("point", 1)));
+    assert!(
+        note.text.contains("public value 0 (counted from 0)"),
+        "{note}"
+    );
     let error = zkey::read(&bytes, &strict()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Strict);
 }

@@ -4,7 +4,8 @@
 
 use cuzk_field::{Fr, Scalar};
 use cuzk_formats::{
-    Bytes, LoadOptions, ProvingKey, R1cs, Witness, arkworks, bellman, json, proof, r1cs, wtns, zkey,
+    BytesSource, LoadOptions, ProvingKey, R1cs, Witness, arkworks, bellman, json, proof, r1cs,
+    wtns, zkey,
 };
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Blinding, Circuit, Error, ProveOptions, Proved, Prover, Verifier};
@@ -22,7 +23,7 @@ fn options() -> LoadOptions<'static> {
 fn circuit_of(case: &Case) -> Option<R1cs> {
     let bytes = case.r1cs()?;
     Some(
-        r1cs::read(&Bytes::new("circuit.r1cs", &bytes), &options())
+        r1cs::read(&BytesSource::new("circuit.r1cs", &bytes), &options())
             .unwrap()
             .r1cs,
     )
@@ -31,7 +32,7 @@ fn circuit_of(case: &Case) -> Option<R1cs> {
 fn witness_of(case: &Case) -> Option<Witness> {
     let bytes = case.wtns()?;
     Some(
-        wtns::read(&Bytes::new("witness.wtns", &bytes), &options())
+        wtns::read(&BytesSource::new("witness.wtns", &bytes), &options())
             .unwrap()
             .witness,
     )
@@ -55,7 +56,7 @@ fn every_zkey_proves_with_and_without_its_r1cs() {
         else {
             continue;
         };
-        let zkey = zkey::read(&Bytes::new("circuit.zkey", &key), &options()).unwrap();
+        let zkey = zkey::read(&BytesSource::new("circuit.zkey", &key), &options()).unwrap();
         let with = prove(&zkey.key, Circuit::R1cs(&r1cs), &witness, &case.name);
         let without = prove(
             &zkey.key,
@@ -67,14 +68,16 @@ fn every_zkey_proves_with_and_without_its_r1cs() {
 
         if let Some(text) = case.public_json() {
             let expected =
-                json::read_public(&Bytes::new("public.json", &text), &options()).unwrap();
+                json::read_public(&BytesSource::new("public.json", &text), &options()).unwrap();
             assert!(with.public_values == expected.0, "{}", case.name);
         }
         // The verifying key and the proof that snarkjs wrote agree with ours.
         if let (Some(vk), Some(theirs)) = (case.verification_key_json(), case.proof_json()) {
-            let vk = json::read_verification_key(&Bytes::new("vk.json", &vk), &options()).unwrap();
+            let vk =
+                json::read_verification_key(&BytesSource::new("vk.json", &vk), &options()).unwrap();
             assert_eq!(vk.0, zkey.key.vk, "{}", case.name);
-            let theirs = json::read_proof(&Bytes::new("proof.json", &theirs), &options()).unwrap();
+            let theirs =
+                json::read_proof(&BytesSource::new("proof.json", &theirs), &options()).unwrap();
             let verifier = Verifier::new(&vk.0).unwrap();
             verifier.verify(&with.public_values, &theirs.0).unwrap();
             verifier.verify(&with.public_values, &with.proof).unwrap();
@@ -101,10 +104,11 @@ fn every_bellman_key_proves_given_its_r1cs() {
         else {
             continue;
         };
-        let params = bellman::read_params(&Bytes::new("circuit.params", &key), &options()).unwrap();
+        let params =
+            bellman::read_params(&BytesSource::new("circuit.params", &key), &options()).unwrap();
         let proved = prove(&params.key, Circuit::R1cs(&r1cs), &witness, &case.name);
         if let Some(theirs) = case.proof_bin() {
-            let theirs = proof::read(&Bytes::new("proof.bin", &theirs), &options()).unwrap();
+            let theirs = proof::read(&BytesSource::new("proof.bin", &theirs), &options()).unwrap();
             let verifier = Verifier::new(&params.key.vk).unwrap();
             verifier
                 .verify(&proved.public_values, &theirs)
@@ -125,7 +129,7 @@ fn written_keys_prove_alike() {
             let read: Vec<ProvingKey> = match family {
                 KeyFamily::Bellman => {
                     bellman::write_params(&key, &mut files[0]).unwrap();
-                    let source = Bytes::new("key.params", &files[0]);
+                    let source = BytesSource::new("key.params", &files[0]);
                     vec![bellman::read_params(&source, &options()).unwrap().key]
                 }
                 _ => [
@@ -136,7 +140,7 @@ fn written_keys_prove_alike() {
                 .map(|compression| {
                     let mut file = Vec::new();
                     arkworks::write_proving_key(&key, compression, &mut file).unwrap();
-                    let source = Bytes::new("key.ark", &file);
+                    let source = BytesSource::new("key.ark", &file);
                     arkworks::read_proving_key(&source, &options()).unwrap().key
                 })
                 .collect(),
@@ -158,7 +162,7 @@ fn written_keys_prove_alike() {
 fn an_unused_public_value_is_bound() {
     for case in cases().iter().filter(|case| case.name == "unused_public") {
         let key = case.zkey().unwrap();
-        let zkey = zkey::read(&Bytes::new("circuit.zkey", &key), &options()).unwrap();
+        let zkey = zkey::read(&BytesSource::new("circuit.zkey", &key), &options()).unwrap();
         let witness = witness_of(case).unwrap();
         let proved = prove(
             &zkey.key,
@@ -187,7 +191,7 @@ fn a_loaded_key_proves_again_and_again() {
         .find(|case| case.zkey().is_some())
         .unwrap();
     let key = case.zkey().unwrap();
-    let zkey = zkey::read(&Bytes::new("circuit.zkey", &key), &options()).unwrap();
+    let zkey = zkey::read(&BytesSource::new("circuit.zkey", &key), &options()).unwrap();
     let witness = witness_of(&case).unwrap();
     let prover = Prover::new(&zkey.key).unwrap();
     for _ in 0..100 {

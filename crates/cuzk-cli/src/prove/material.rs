@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use cuzk_formats::{FileSource, R1cs, Witness, r1cs, wtns};
+use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, r1cs, wtns};
 use cuzk_groth16::{Circuit, ProveOptions, Proved, Prover, first_differing_row, synth};
 
 use crate::args::{Family, ProveArgs, Shape};
@@ -49,6 +49,7 @@ impl Material {
         }
         let options = loader.options();
         let key_file = KeyFile::open(kind, path, &options)?;
+        check_public_count(&key_file)?;
         let r1cs_source = args.inputs.r1cs.as_deref().map(FileSource::open);
         let r1cs_source = r1cs_source.transpose()?;
         let wtns_path = args.inputs.wtns.as_deref().unwrap_or(Path::new(""));
@@ -223,12 +224,23 @@ fn check_hash(path: &Path, expected: &blake3::Hash, loader: &mut Loader) -> Resu
     })
 }
 
+/// Public values are written as JSON, of which readers take so many.
+fn check_public_count(key: &KeyFile) -> Result<(), Failure> {
+    let (found, most) = (key.counts.num_inputs - 1, json::PUBLIC_VALUES_MAX);
+    if found <= most as u64 {
+        return Ok(());
+    }
+    Err(Failure::BadInput {
+        file: key.source.name().to_owned(),
+        what: format!("expected a circuit of at most {most} public values, found {found}"),
+    })
+}
+
 fn compare_counts(
     key: &KeyFile,
     source: &FileSource,
     header: &r1cs::Header,
 ) -> Result<(), Failure> {
-    use cuzk_formats::ReadAt as _;
     let inputs = u64::from(header.num_public()) + 1;
     let rows = u64::from(header.num_constraints) + inputs;
     // snarkjs has a domain of 2 where one row would do.
@@ -257,7 +269,6 @@ fn compare_counts(
 }
 
 fn compare_witness(key: &KeyFile, source: &FileSource, values: u64) -> Result<(), Failure> {
-    use cuzk_formats::ReadAt as _;
     let variables = key.counts.num_variables;
     if values == variables {
         return Ok(());

@@ -6,6 +6,8 @@ mod result;
 use std::path::Path;
 use std::time::Instant;
 
+use cuzk_formats::json;
+
 use self::material::Material;
 use self::result::{ProofResult, resolved_format};
 use crate::args::{ProveArgs, usage};
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         device,
         circuit: material.circuit(),
         material,
+        public_text: json::public_to_string(&proved.public_values)?,
         proved,
         loader,
     };

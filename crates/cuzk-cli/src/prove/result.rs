@@ -48,6 +48,8 @@ pub(super) struct ProofResult<'a> {
     pub(super) circuit: CircuitSizes,
     pub(super) material: Material,
     pub(super) proved: Proved,
+    /// The public values as JSON.
+    pub(super) public_text: String,
     pub(super) loader: Loader,
 }
 
@@ -63,16 +65,15 @@ impl ProofResult<'_> {
         } else {
             proof::to_bytes(&self.proved.proof).to_vec()
         };
-        let public_bytes = json::public_to_string(&self.proved.public_values).into_bytes();
         let targets = super::targets(self.args);
         let outputs: Vec<_> = targets
             .into_iter()
             .map(|target| {
                 let bytes = match target.flag {
-                    "--proof" => &proof_bytes,
-                    _ => &public_bytes,
+                    "--proof" => proof_bytes.as_slice(),
+                    _ => self.public_text.as_bytes(),
                 };
-                (target, bytes.as_slice())
+                (target, bytes)
             })
             .collect();
         output::write_all(&outputs)
@@ -92,8 +93,8 @@ impl ProofResult<'_> {
 
     /// The public values, where no file has them.
     fn public_value(&self) -> Option<Value> {
-        let text = || json::public_to_string(&self.proved.public_values);
-        self.args.public.is_none().then(|| parsed(&text()))
+        let is_here = self.args.public.is_none();
+        is_here.then(|| parsed(&self.public_text))
     }
 
     pub(super) fn outcome(&self, begun: Instant) -> Outcome {
@@ -209,7 +210,7 @@ impl ProofResult<'_> {
             lines.line("public values", path.display());
         } else {
             lines.raw("public values");
-            lines.raw(&json::public_to_string(&self.proved.public_values));
+            lines.raw(&self.public_text);
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use cuzk_field::Scalar;
 use cuzk_formats::arkworks::Compression;
-use cuzk_groth16::synth::{KeyFamily, Shape};
+use cuzk_formats::{CoefficientTable, Matrix, R1cs, Witness};
+use cuzk_groth16::synth::{KeyFamily, Shape, proving_key};
 
-use crate::files::{Synthetic, params_bytes, pk_bytes};
+use crate::files::{Synthetic, params_bytes, pk_bytes, r1cs_bytes, wtns_bytes};
 use crate::run::{Run, Scratch, cuzk};
 
 /// Where the parts of a parameter file begin: after the six points of the front come six arrays,
@@ -278,4 +280,40 @@ fn vital_identities_in_a_key_are_refused() {
         ];
         scratch.prove(&inputs, &[]).expect(3, &[name, "identity"]);
     }
+}
+
+/// PF-07: a hundred thousand public values and one constraint.
+#[test]
+fn pf_07_many_public_values_are_proved_and_verified() {
+    const PUBLIC: usize = 100_000;
+    let product = || {
+        let mut matrix = Matrix::new();
+        matrix.push_entry(1, CoefficientTable::ONE);
+        matrix.end_row().unwrap();
+        matrix
+    };
+    let mut c = Matrix::new();
+    c.push_entry(PUBLIC as u32 + 1, CoefficientTable::ONE);
+    c.end_row().unwrap();
+    let system = R1cs {
+        num_inputs: PUBLIC + 1,
+        num_variables: PUBLIC + 2,
+        a: product(),
+        b: product(),
+        c,
+        coefficients: CoefficientTable::new(),
+    };
+    let mut values: Vec<Scalar> = (0..PUBLIC as u64 + 2).map(Scalar::from).collect();
+    values[0] = Scalar::ONE;
+    values[1] = Scalar::from(7);
+    values[PUBLIC + 1] = Scalar::from(49);
+    let key = proving_key(&system, KeyFamily::Arkworks, 1).unwrap();
+
+    let scratch = Scratch::new();
+    let pk = scratch.file("key.ark", pk_bytes(&key, Compression::Uncompressed));
+    let r1cs = scratch.file("circuit.r1cs", r1cs_bytes(&system));
+    let wtns = scratch.file("witness.wtns", wtns_bytes(&Witness::new(values)));
+    let inputs = [("--pk", pk.as_path()), ("--r1cs", &r1cs), ("--wtns", &wtns)];
+    scratch.prove(&inputs, &[]).succeeds();
+    scratch.verify(("--pk", &pk)).succeeds();
 }

@@ -143,7 +143,7 @@ fn an_identity_in_ic_is_a_warning() {
     vk["IC"][1] = json!(["0", "1", "0"]);
     judged
         .with_vk(&vk, &[])
-        .expect(0, &["public value 0 is the identity"]);
+        .expect(0, &["public value 0 (counted from 0) is the identity"]);
     judged
         .with_vk(&vk, &["--strict"])
         .expect(3, &["identity", "strict"]);

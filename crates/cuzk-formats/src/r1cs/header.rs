@@ -95,17 +95,7 @@ fn read_section(
     constraint_bytes: u64,
 ) -> Result<Header, Error> {
     let mut cursor = section.cursor(source);
-    let field_bytes = cursor.u32_le()?;
-    if field_bytes == 0 || field_bytes > 256 {
-        return Err(Error::new(
-            ErrorKind::OutOfRange,
-            "a field size of 32 bytes",
-            field_bytes.to_string(),
-        ));
-    }
-    let mut prime = vec![0; field_bytes as usize];
-    cursor.fill(&mut prime)?;
-    expect_scalar_field(&prime)?;
+    expect_scalar_field(&mut cursor)?;
     let header = Header {
         num_wires: cursor.u32_le()?,
         num_public_outputs: cursor.u32_le()?,

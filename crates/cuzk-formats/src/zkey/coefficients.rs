@@ -2,7 +2,7 @@
 //!
 //! snarkjs writes them by rows, so that one pass makes both matrices. Files in another order are
 //! legal: for these the entries are counted first and then put in their places, which reads the
-//! section twice more and takes no memory beside the matrices.
+//! section twice more and takes 8 bytes for each entry and each row of the domain beside the matrices.
 
 use super::header::{ENTRY_BYTES, Header};
 use super::{COEFFICIENTS, ZKEY};
@@ -94,6 +94,16 @@ fn new_matrix(rows: usize) -> Result<Matrix, Error> {
     Matrix::with_row_capacity(rows).map_err(|_| Error::out_of_memory(rows as u64 * 4))
 }
 
+/// `len` times `value`, where memory can be had.
+fn filled<T: Copy>(len: usize, value: T) -> Result<Vec<T>, Error> {
+    let mut values = Vec::new();
+    values
+        .try_reserve_exact(len)
+        .map_err(|_| Error::out_of_memory((len * size_of::<T>()) as u64))?;
+    values.resize(len, value);
+    Ok(values)
+}
+
 /// `None` when some matrix' rows do not come in order.
 fn by_rows(
     source: &dyn ReadAt,
@@ -151,7 +161,7 @@ fn in_any_order(
 ) -> Result<AbMatrices, Error> {
     // Pass one: the number of entries of each row, then where each row begins.
     let domain_size = header.domain_size as usize;
-    let mut starts = [vec![0u32; domain_size + 1], vec![0u32; domain_size + 1]];
+    let mut starts = [filled(domain_size + 1, 0u32)?, filled(domain_size + 1, 0)?];
     let mut rows = 0;
     for_each(source, section, header, meter, |entry| {
         // The count of all entries fits into 32 bits.
@@ -167,9 +177,9 @@ fn in_any_order(
 
     // Pass two: each entry into its row; `starts[row]` moves on to the row's end.
     let mut interner = Interner::new(CoefficientForm::TimesRSquared);
-    let mut entries = starts
-        .each_ref()
-        .map(|starts| vec![(0u32, u32::MAX); starts[domain_size] as usize]);
+    let none = (0u32, u32::MAX);
+    let [of_a, of_b] = starts.each_ref().map(|starts| starts[domain_size] as usize);
+    let mut entries = [filled(of_a, none)?, filled(of_b, none)?];
     for_each(source, section, header, meter, |entry| {
         let at = &mut starts[entry.matrix][entry.row as usize];
         // Zero coefficients keep the mark of no coefficient.

@@ -150,20 +150,8 @@ fn check_protocol(source: &dyn ReadAt, container: &Container) -> Result<(), Erro
 
 /// Checks both primes; leaves the cursor at the counts.
 fn read_primes(cursor: &mut Cursor<'_>) -> Result<(), Error> {
-    for expect in [expect_base_field, expect_scalar_field] {
-        let bytes = cursor.u32_le()?;
-        if bytes == 0 || bytes > 256 {
-            return Err(Error::new(
-                ErrorKind::OutOfRange,
-                "a field size of 48 or 32 bytes",
-                bytes.to_string(),
-            ));
-        }
-        let mut prime = vec![0; bytes as usize];
-        cursor.fill(&mut prime)?;
-        expect(&prime)?;
-    }
-    Ok(())
+    expect_base_field(cursor)?;
+    expect_scalar_field(cursor)
 }
 
 fn read_counts(source: &dyn ReadAt, container: &Container) -> Result<Header, Error> {

@@ -5,7 +5,6 @@
 
 mod coefficients;
 mod header;
-mod pairing;
 mod transcript;
 mod write;
 
@@ -15,8 +14,10 @@ pub use write::write;
 
 use cuzk_field::{G1Affine, G2Affine};
 
+use crate::checks::unbound_inputs;
 use crate::container::{Container, FileType};
 use crate::error::{Error, ErrorKind, Note, NoteKind};
+use crate::keyfile::check_exponents;
 use crate::model::{
     AbMatrices, CoefficientTable, KeyFlavour, ProvingKey, QueryLayout, VerifyingKey,
 };
@@ -111,18 +112,14 @@ fn read_at(source: &dyn ReadAt, options: &LoadOptions<'_>) -> Result<Zkey, Error
         || Queries::read(source, &container, &header, &meter),
     );
     let (matrices, points) = (matrices?, points?);
-    pairing::check(&header_points)?;
+    check_exponents(
+        (header_points.beta_g1, header_points.beta_g2),
+        (header_points.delta_g1, header_points.delta_g2),
+    )
+    .map_err(|error| error.at(ZKEY.place(HEADER)))?;
     let transcript = read_transcript(source, &container, options, &mut notes)?;
-    for (point, i) in points.ic.iter().zip(0u64..) {
-        if i > 0 && point.is_infinity() {
-            let text =
-                format!("the point of public value {i} is the identity: any value of it verifies");
-            let place = ZKEY.place(IC).entry("point", i);
-            options.note(
-                &mut notes,
-                Note::new(NoteKind::UnboundPublicInput, place, text),
-            )?;
-        }
+    if let Some(note) = unbound_inputs(&points.ic, ZKEY.place(IC)) {
+        options.note(&mut notes, note)?;
     }
     let key = ProvingKey {
         flavour: KeyFlavour::CIRCOM,
