@@ -98,7 +98,7 @@ fn two_to_the_eighteen() {
     check_g1(&bases, &scalars(1 << 18, 3), "random");
 }
 
-/// Every distribution of scalars that has hurt somebody.
+/// Every distribution of scalars that has hurt somebody (PF-01, PF-03, PF-04).
 #[test]
 fn hostile_scalars() {
     let n = 5000;
@@ -152,7 +152,7 @@ fn hostile_scalars() {
     }
 }
 
-/// Equal, opposite and infinite bases, which meet in one bucket and cancel.
+/// Equal, opposite and infinite bases, which meet in one bucket and cancel (GP-01).
 #[test]
 fn hostile_bases() {
     let n = 3000;
