@@ -187,6 +187,9 @@ CUZK_FN Fp canonical_wide(const Fp& a) { return reduce_by<1>(reduce_by<2>(reduce
 // Whether all words are zero.
 CUZK_FN bool is_exact_zero(const Fp& a) { return limbs_are_zero(a.v); }
 
+// Whether a is 0 modulo p, for any twelve words.
+CUZK_CALL bool is_zero_wide_call(Fp a) { return is_exact_zero(canonical_wide(a)); }
+
 // Whether a is 0 modulo p, for a below (K + 1) p: it is one of 0, p, ..., K p. The lowest word nearly always decides.
 template <int K>
 CUZK_FN bool is_multiple(const Fp& a) {
@@ -196,7 +199,7 @@ CUZK_FN bool is_multiple(const Fp& a) {
     for (u32 k = 1; k <= K; k++) {
         maybe = maybe || a.v[0] == p0 * k;
     }
-    return maybe && is_exact_zero(canonical_wide(a));
+    return maybe && is_zero_wide_call(a);
 }
 
 // For a in [0, 2p).
