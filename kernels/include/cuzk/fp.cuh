@@ -95,25 +95,6 @@ CUZK_FN void reduce_words(u32 (&out)[12], u32 (&even)[12]) {
     row_merge_shifted(out, odd, even);
 }
 
-// x += a_i (a_j + 2^64 a_(j+2) + ...) at place i + j, for the squaring.
-CUZK_FN void off_diagonal(u32 (&x)[24], const u32 (&a)[12], int i, int first) {
-    CUZK_UNROLL
-    for (int j = first; j < 12; j += 2) {
-        const int k = i + j;
-        if (i == 0) {
-            mul_wide(x[k], x[k + 1], a[i], a[j]);
-        } else if (j == first) {
-            mad_wide_cc(x[k], x[k + 1], a[i], a[j], x[k], x[k + 1]);
-        } else {
-            madc_wide_cc(x[k], x[k + 1], a[i], a[j], x[k], x[k + 1]);
-        }
-        // The last pair is either new or lies where the row before ended; then its carry opens the next place.
-        if (i > 0 && j == 10) {
-            x[k + 2] = addc_top(0, 0);
-        }
-    }
-}
-
 }  // namespace fp
 
 CUZK_FN Fp fp_zero() { return Fp{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}; }
@@ -250,47 +231,11 @@ CUZK_FN Fp mul_sum(const Fp& a, const Fp& b, const Fp& c, const Fp& d) {
 // (a b - c d) / R for operands in [0, 2p), in [0, 2p).
 CUZK_FN Fp mul_diff(const Fp& a, const Fp& b, const Fp& c, const Fp& d) { return mul_sum(a, b, neg_raw<2>(c), d); }
 
-// a^2 / R: 66 + 12 + 144 wide products. A < 9.2, below (A^2 / 9.84 + 1 + 2^-32) p.
-//
-// The products a_i a_j with i < j are summed in even/odd form over 24 places, doubled, the squares a_i^2 are added,
-// the lower half is reduced and the upper half added to it.
+// a^2 / R: 66 + 12 + 144 wide products. A < 9.2, below (A^2 / 9.84 + 1 + 2^-32) p. The lower half of
+// the square is reduced and the upper half added to it.
 CUZK_FN Fp sqr(const Fp& a) {
-    // Word k of `even` and of `odd` has place k; pairs begin at even places in one and at odd places in the other.
-    u32 even[24];
-    u32 odd[24];
-    CUZK_UNROLL
-    for (int k = 0; k < 24; k++) {
-        even[k] = 0;
-        odd[k] = 0;
-    }
-    CUZK_UNROLL
-    for (int i = 0; i < 11; i++) {
-        fp::off_diagonal(odd, a.v, i, i + 1);
-        fp::off_diagonal(even, a.v, i, i + 2);
-    }
-    // Twice the sum, in place; then the squares.
     u32 t[24];
-    t[0] = 0;
-    t[1] = odd[1];
-    t[2] = add_cc(even[2], odd[2]);
-    CUZK_UNROLL
-    for (int k = 3; k < 23; k++) {
-        t[k] = addc_cc(even[k], odd[k]);
-    }
-    t[23] = addc_top(0, 0);
-    t[1] = add_cc(t[1], t[1]);
-    CUZK_UNROLL
-    for (int k = 2; k < 23; k++) {
-        t[k] = addc_cc(t[k], t[k]);
-    }
-    t[23] = addc_top(t[23], t[23]);
-    mad_wide_cc(t[0], t[1], a.v[0], a.v[0], 0, t[1]);
-    CUZK_UNROLL
-    for (int i = 1; i < 11; i++) {
-        madc_wide_cc(t[2 * i], t[2 * i + 1], a.v[i], a.v[i], t[2 * i], t[2 * i + 1]);
-    }
-    madc_wide_top(t[22], t[23], a.v[11], a.v[11], t[22], t[23]);
-
+    square_words(t, a.v);
     u32 low[12];
     u32 high[12];
     CUZK_UNROLL

@@ -11,11 +11,10 @@
 // The reduction takes two words at a time. r mod 2^64 = 2^64 - 2^32 + 1, so for the lowest words X = (t1, t0) the
 // digit Q = -X r^-1 mod 2^64 is q0 = -t0, q1 = q0 - t1 - [t0 != 0], and X + Q (r mod 2^64) = 2^64 (Q - q1 + k) where k
 // says whether that last subtraction borrowed. What remains is to add Q - q1 + k at place 2 and Q times words 2 to 7 of
-// r: 12 wide products for two words, none of them for the digit. With y = q1 - 2^32 k the added value is
-// 2^32 y + t1 + [t0 != 0] + k.
+// r: 12 wide products for two words, none of them for the digit.
 #pragma once
 
-#include "cuzk/wide.cuh"
+#include "cuzk/rows.cuh"
 
 namespace cuzk {
 
@@ -43,7 +42,9 @@ struct Accumulator {
 };
 
 // Adds the multiple of r that clears places 0 and 1, and drops them. On entry the value is below 2^320; afterwards
-// below 2^256: even has places 0 to 7, odd places 1 to 6.
+// below 2^256: even has places 0 to 7, odd places 1 to 6. Without ROWS the entry is such a value, too: nothing is read
+// at the places above, where a multiplication has added its rows.
+template <bool ROWS>
 CUZK_FN void reduce_two_words(Accumulator& t) {
     constexpr Limbs<8> r = modulus;
     const u32 t0 = t.even[0];
@@ -54,8 +55,13 @@ CUZK_FN void reduce_two_words(Accumulator& t) {
     u32 odd[6];
     madc_wide_cc(odd[0], odd[1], r.v[3], q0, t.odd[2], t.odd[3]);
     madc_wide_cc(odd[2], odd[3], r.v[5], q0, t.odd[4], t.odd[5]);
-    madc_wide_cc(odd[4], odd[5], r.v[7], q0, t.odd[6], t.odd[7]);
-    u32 even9 = addc_top(t.even[9], 0);
+    u32 even9 = 0;
+    if (ROWS) {
+        madc_wide_cc(odd[4], odd[5], r.v[7], q0, t.odd[6], t.odd[7]);
+        even9 = addc_top(t.even[9], 0);
+    } else {
+        madc_wide_top(odd[4], odd[5], r.v[7], q0, 0, 0);
+    }
 
     // borrow = [t0 != 0], then k
     (void)sub_cc(0, t0);
@@ -72,7 +78,7 @@ CUZK_FN void reduce_two_words(Accumulator& t) {
     even[1] = addc_cc(t.even[3], w1);
     madc_wide_cc(even[2], even[3], r.v[3], q1, t.even[4], t.even[5]);
     madc_wide_cc(even[4], even[5], r.v[5], q1, t.even[6], t.even[7]);
-    madc_wide_top(even[6], even[7], r.v[7], q1, t.even[8], even9);
+    madc_wide_top(even[6], even[7], r.v[7], q1, ROWS ? t.even[8] : 0, even9);
     mad_wide_cc(even[0], even[1], r.v[2], q0, even[0], even[1]);
     madc_wide_cc(even[2], even[3], r.v[4], q0, even[2], even[3]);
     madc_wide_cc(even[4], even[5], r.v[6], q0, even[4], even[5]);
@@ -102,25 +108,6 @@ CUZK_FN void merge(u32 (&out)[8], const Accumulator& t) {
         out[j] = addc_cc(t.even[j], t.odd[j - 1]);
     }
     out[7] = addc_top(t.even[7], 0);
-}
-
-// x += a_i (a_j + 2^64 a_(j+2) + ...) at place i + j, for the squaring.
-CUZK_FN void off_diagonal(u32 (&x)[16], const u32 (&a)[8], int i, int first) {
-    CUZK_UNROLL
-    for (int j = first; j < 8; j += 2) {
-        const int k = i + j;
-        if (i == 0) {
-            mul_wide(x[k], x[k + 1], a[i], a[j]);
-        } else if (j == first) {
-            mad_wide_cc(x[k], x[k + 1], a[i], a[j], x[k], x[k + 1]);
-        } else {
-            madc_wide_cc(x[k], x[k + 1], a[i], a[j], x[k], x[k + 1]);
-        }
-        // The last pair is either new or lies where the row before ended; then its carry opens the next place.
-        if (i > 0 && j == 6) {
-            x[k + 2] = addc_top(0, 0);
-        }
-    }
 }
 
 }  // namespace fr
@@ -222,7 +209,7 @@ CUZK_FN Fr mul_lazy(const Fr& row, const Fr& x) {
         madc_wide_cc(t.odd[4], t.odd[5], a[4], b1, t.odd[4], t.odd[5]);
         madc_wide_cc(t.odd[6], t.odd[7], a[6], b1, t.odd[6], t.odd[7]);
         t.even[9] = addc_top(t.even[9], 0);
-        fr::reduce_two_words(t);
+        fr::reduce_two_words<true>(t);
     }
     Fr r;
     fr::merge(r.v, t);
@@ -233,40 +220,8 @@ CUZK_FN Fr mul(const Fr& a, const Fr& b) { return canonical(mul_lazy(a, b)); }
 
 // x^2 / R: 28 + 8 + 48 wide products.
 CUZK_FN Fr sqr_lazy(const Fr& x) {
-    u32 even[16];
-    u32 odd[16];
-    CUZK_UNROLL
-    for (int k = 0; k < 16; k++) {
-        even[k] = 0;
-        odd[k] = 0;
-    }
-    CUZK_UNROLL
-    for (int i = 0; i < 7; i++) {
-        fr::off_diagonal(odd, x.v, i, i + 1);
-        fr::off_diagonal(even, x.v, i, i + 2);
-    }
     u32 s[16];
-    s[0] = 0;
-    s[1] = odd[1];
-    s[2] = add_cc(even[2], odd[2]);
-    CUZK_UNROLL
-    for (int k = 3; k < 15; k++) {
-        s[k] = addc_cc(even[k], odd[k]);
-    }
-    s[15] = addc_top(0, 0);
-    s[1] = add_cc(s[1], s[1]);
-    CUZK_UNROLL
-    for (int k = 2; k < 15; k++) {
-        s[k] = addc_cc(s[k], s[k]);
-    }
-    s[15] = addc_top(s[15], s[15]);
-    mad_wide_cc(s[0], s[1], x.v[0], x.v[0], 0, s[1]);
-    CUZK_UNROLL
-    for (int i = 1; i < 7; i++) {
-        madc_wide_cc(s[2 * i], s[2 * i + 1], x.v[i], x.v[i], s[2 * i], s[2 * i + 1]);
-    }
-    madc_wide_top(s[14], s[15], x.v[7], x.v[7], s[14], s[15]);
-
+    square_words(s, x.v);
     fr::Accumulator t;
     u32 high[8];
     CUZK_UNROLL
@@ -277,11 +232,7 @@ CUZK_FN Fr sqr_lazy(const Fr& x) {
     }
     CUZK_UNROLL
     for (int i = 0; i < 4; i++) {
-        t.even[8] = 0;
-        t.even[9] = 0;
-        t.odd[6] = 0;
-        t.odd[7] = 0;
-        fr::reduce_two_words(t);
+        fr::reduce_two_words<false>(t);
     }
     Fr r;
     fr::merge(r.v, t);
