@@ -1,13 +1,14 @@
 // Elementwise point operations on G1 and G2, for tests and the self-test.
 //
-// Every entry: a grid of one dimension, any number of blocks of at most 128 threads; no shared memory; each array has
+// Every entry: a grid of one dimension, any number of blocks of at most 128 threads; no dynamic shared memory, but the
+// additions in G2 keep their sums in 48 KiB of static shared memory (in registers they would spill); each array has
 // `count` elements, 32-byte aligned, coordinates canonical in Montgomery form on entry and exit; `out` may be one of the
 // inputs. Affine infinity is (0, 0), XYZZ infinity is ZZ = 0. Points are on their curve; every pair of them is allowed:
 // equal, opposite, infinite. The formulas are named in cuzk/curve.cuh and cuzk/g1.cuh.
 
 #include "cuzk/g1.cuh"
 #include "cuzk/g2.cuh"
-#include "cuzk/kernel.cuh"
+#include "cuzk/shared.cuh"
 
 using cuzk::u32;
 
@@ -112,10 +113,11 @@ extern "C" __global__ void __launch_bounds__(128)
 // out = a + b
 extern "C" __global__ void __launch_bounds__(128)
     cuzk_curve_ops_g2_add_affine(const cuzk::G2Xyzz* a, const cuzk::G2Affine* b, cuzk::G2Xyzz* out, u32 count) {
+    CUZK_SHARED(cuzk::G2Xyzz, sums, 128);
+    cuzk::G2Xyzz& sum = sums[threadIdx.x];
     for (u32 i = cuzk::grid_first(); i < count; i += cuzk::grid_stride()) {
-        cuzk::G2Xyzz sum = a[i];
-        const cuzk::G2Affine q = b[i];
-        cuzk::add_affine(sum, q);
+        sum = a[i];
+        cuzk::add_affine(sum, b[i]);
         out[i] = cuzk::canonical(sum);
     }
 }
@@ -123,10 +125,11 @@ extern "C" __global__ void __launch_bounds__(128)
 // out = a + b
 extern "C" __global__ void __launch_bounds__(128)
     cuzk_curve_ops_g2_add_xyzz(const cuzk::G2Xyzz* a, const cuzk::G2Xyzz* b, cuzk::G2Xyzz* out, u32 count) {
+    CUZK_SHARED(cuzk::G2Xyzz, sums, 128);
+    cuzk::G2Xyzz& sum = sums[threadIdx.x];
     for (u32 i = cuzk::grid_first(); i < count; i += cuzk::grid_stride()) {
-        cuzk::G2Xyzz sum = a[i];
-        const cuzk::G2Xyzz q = b[i];
-        cuzk::add_xyzz(sum, q);
+        sum = a[i];
+        cuzk::add_xyzz(sum, b[i]);
         out[i] = cuzk::canonical(sum);
     }
 }
