@@ -10,7 +10,7 @@
 
 // Inlined into every caller.
 #define CUZK_FN static __device__ __forceinline__
-// Called, not inlined. Structs of up to 96 bytes travel by value in registers, which keeps the code of a point
+// Called, not inlined. Field elements travel by value in registers, four of them if need be, which keeps a point
 // addition short; a reference or a pointer would send them through local memory.
 #define CUZK_CALL [[maybe_unused]] static __device__ __noinline__
 // Evaluated at compile time only; the result becomes literals in the code.
