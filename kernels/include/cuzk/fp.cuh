@@ -138,13 +138,14 @@ CUZK_FN Fp add_raw(const Fp& a, const Fp& b) {
 // 2 a, not reduced: A < 4.92
 CUZK_FN Fp dbl_raw(const Fp& a) { return add_raw(a, a); }
 
-// a - b + K p, not reduced: B <= K, A + K < 9.84
+// a - b + K p, not reduced: B <= K, A + K < 9.84. The difference wraps around and K p brings it back: a constant minus
+// a variable would cost an inversion more for each word.
 template <int K>
 CUZK_FN Fp sub_raw(const Fp& a, const Fp& b) {
     constexpr Limbs<12> m = fp::Multiple<K>::value();
     Fp r;
-    sub_limbs(r.v, m.v, b.v);
-    add_limbs(r.v, r.v, a.v);
+    sub_limbs(r.v, a.v, b.v);
+    add_limbs(r.v, r.v, m.v);
     return r;
 }
 
@@ -190,16 +191,13 @@ CUZK_FN bool is_exact_zero(const Fp& a) { return limbs_are_zero(a.v); }
 // Whether a is 0 modulo p, for any twelve words.
 CUZK_CALL bool is_zero_wide_call(Fp a) { return is_exact_zero(canonical_wide(a)); }
 
-// Whether a is 0 modulo p, for a below (K + 1) p: it is one of 0, p, ..., K p. The lowest word nearly always decides.
+// Whether a is 0 modulo p, for a below (K + 1) p: it is one of 0, p, ..., K p. p = -21845 modulo 2^32, so
+// their lowest words lie in a window of 21845 K + 1 words that ends at 0, in which other values rarely fall.
 template <int K>
 CUZK_FN bool is_multiple(const Fp& a) {
-    constexpr u32 p0 = fp::modulus.v[0];
-    bool maybe = a.v[0] == 0;
-    CUZK_UNROLL
-    for (u32 k = 1; k <= K; k++) {
-        maybe = maybe || a.v[0] == p0 * k;
-    }
-    return maybe && is_zero_wide_call(a);
+    constexpr u32 lowest = fp::modulus.v[0] * static_cast<u32>(K);
+    static_assert(0u - lowest == 21845u * K);
+    return a.v[0] - lowest <= 0u - lowest && is_zero_wide_call(a);
 }
 
 // For a in [0, 2p).
