@@ -5,12 +5,13 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[allow(dead_code, reason = "shared with the library, which uses all of it")]
+#[allow(dead_code, unreachable_pub, reason = "shared with the library")]
 #[path = "src/digest.rs"]
 mod digest;
-#[allow(dead_code, reason = "shared with the library, which uses all of it")]
+#[allow(dead_code, unreachable_pub, reason = "shared with the library")]
 #[path = "src/manifest.rs"]
 mod manifest;
+#[allow(unreachable_pub, reason = "shared with the library")]
 #[path = "src/sources.rs"]
 mod sources;
 
@@ -87,6 +88,11 @@ fn emulate(kernels: &Path, modules: &[sources::Module]) {
     println!("cargo::rerun-if-changed=emulator");
     println!("cargo::rerun-if-env-changed=CUZK_SANITIZE");
     let sanitizer = env::var("CUZK_SANITIZE").ok().filter(|name| !name.is_empty());
+    if let Some(name) = &sanitizer {
+        // For the tests, which then expect to be stopped, and for whatever links the objects.
+        println!("cargo::rustc-env=CUZK_SANITIZER={name}");
+        println!("cargo::rustc-link-arg=-fsanitize={name}");
+    }
     let build = || {
         let mut build = cc::Build::new();
         build

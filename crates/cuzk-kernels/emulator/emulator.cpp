@@ -628,6 +628,14 @@ void fiber_main() {
     }
 }
 
+void prepare(ucontext_t& context, void* stack) {
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = nullptr;
+    makecontext(&context, fiber_main, 0);
+}
+
 Fiber* Worker::take_fiber() {
     if (!idle.empty()) {
         Fiber* fiber = idle.back();
@@ -637,11 +645,7 @@ Fiber* Worker::take_fiber() {
     fibers.push_back(std::make_unique<Fiber>());
     Fiber* fiber = fibers.back().get();
     fiber->stack = map_stack(page);
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack;
-    fiber->context.uc_stack.ss_size = STACK_BYTES;
-    fiber->context.uc_link = nullptr;
-    makecontext(&fiber->context, fiber_main, 0);
+    prepare(fiber->context, fiber->stack);
     return fiber;
 }
 

@@ -99,7 +99,7 @@ impl<A: Arguments> Kernel<A> {
     /// shape and arguments imply, none aliases another against it, and all live until the stream has
     /// passed the launch, as an [`OnStream`](cuzk_gpu_mem::OnStream) of its view sees to.
     pub unsafe fn launch(
-        &self,
+        &'static self,
         launcher: &dyn Launcher,
         stream: &Stream,
         shape: Shape,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use cuzk_field::{Fp, Fp2, Fr, G1Affine, G1Xyzz, G2Affine, G2Xyzz};
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Pod};
 
 /// A type that host and device lay out alike.
@@ -40,6 +41,13 @@ device_types! {
     u32 = "cuzk::u32", 4, 4;
     u64 = "cuzk::u64", 8, 8;
     i32 = "cuzk::i32", 4, 4;
+    Fr = "cuzk::Fr", 32, 16;
+    Fp = "cuzk::Fp", 48, 16;
+    Fp2 = "cuzk::Fp2", 96, 16;
+    G1Affine = "cuzk::G1Affine", 96, 32;
+    G2Affine = "cuzk::G2Affine", 192, 32;
+    G1Xyzz = "cuzk::G1Xyzz", 192, 32;
+    G2Xyzz = "cuzk::G2Xyzz", 384, 32;
 }
 
 /// The address of elements that a kernel reads.

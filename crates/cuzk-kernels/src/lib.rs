@@ -12,7 +12,7 @@
 //! | `device_type` | [`DeviceType`]: what may be an argument, [`Ptr`] and [`PtrMut`] |
 //! | `launcher` | [`Launcher`] and its two kinds, [`CudaLauncher`] and `EmulatorLauncher` |
 //! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
-//! | [`block_check`] | the kernels, one module for each `.cu` |
+//! | [`block_check`], [`field_ops`], [`curve_ops`], [`field_bench`] | the kernels, one module for each `.cu` |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
 //!
 //! `docs/kernels.md` says how to add a kernel.
@@ -30,11 +30,15 @@
 compile_error!("device pointers are 64-bit; so must the host's be");
 
 pub mod block_check;
+pub mod curve_ops;
 mod declare;
 mod device_type;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
 pub mod digest;
+mod elementwise;
 mod error;
+pub mod field_bench;
+pub mod field_ops;
 mod image;
 mod launcher;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
@@ -55,5 +59,11 @@ pub use self_test::{SelfTest, self_test};
 
 /// Every kernel there is; `cargo xtask abi` compares this list with the device code.
 pub fn declarations() -> Vec<&'static Declaration> {
-    [block_check::DECLARATIONS].concat()
+    [
+        block_check::DECLARATIONS,
+        curve_ops::DECLARATIONS,
+        field_bench::DECLARATIONS,
+        field_ops::DECLARATIONS,
+    ]
+    .concat()
 }

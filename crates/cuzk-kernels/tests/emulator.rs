@@ -24,7 +24,7 @@ fn blocks_warps_and_atomics_work_in_any_order() {
 }
 
 /// Runs a kernel that is wrong; what the emulator says.
-fn complaint(kernel: &Kernel<(PtrMut<u32>,)>, threads: u32) -> String {
+fn complaint(kernel: &'static Kernel<(PtrMut<u32>,)>, threads: u32) -> String {
     let mut complaints = Vec::new();
     for seed in 1..=5 {
         let mut out = vec![0_u32; threads as usize];
@@ -38,7 +38,7 @@ fn complaint(kernel: &Kernel<(PtrMut<u32>,)>, threads: u32) -> String {
     complaints.join("\n")
 }
 
-fn assert_complains(kernel: &Kernel<(PtrMut<u32>,)>, threads: u32, parts: &[&str]) {
+fn assert_complains(kernel: &'static Kernel<(PtrMut<u32>,)>, threads: u32, parts: &[&str]) {
     let text = complaint(kernel, threads);
     for line in text.lines() {
         assert!(parts.iter().any(|part| line.contains(part)), "{line}");
