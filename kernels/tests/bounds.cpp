@@ -1,6 +1,6 @@
 // Proves the ranges that the lazy forms claim, and looks for lost carries at their edges.
 //
-// Three parts; the program prints what it found and exits with 1 if a claim does not hold.
+// Three parts; the program prints what it found and exits with 1 if a claim does not hold:
 //   1. Words: for the rows of a multiplication, an upper bound of the running value after each row against the words
 //      that hold it (docs/kernels.md, "Bounds"). It gives the largest row operand.
 //   2. Values: an interval type with the operations of Fp walks through the point formulas themselves and through
@@ -8,7 +8,8 @@
 //   3. Edges: the arithmetic itself, on operands at the very ends of their ranges; the portable carry chains abort
 //      when a carry is lost.
 //
-// Build: a C++17 compiler with kernels/include and the emulator's folder on the include path.
+// Build: a C++17 compiler with kernels/include on the include path. With CUZK_BOUNDS_LIBRARY there is no main, for a test
+// that links this file and calls cuzk_prove_bounds.
 
 #include <cstdio>
 #include <cstdlib>
@@ -327,7 +328,8 @@ long edges() {
 
 }  // namespace
 
-int main() {
+// 0 if all claims hold, else 1.
+extern "C" int cuzk_prove_bounds() {
     const long double fp_row = largest(fp_rows_fit) / p_fraction;
     const long double fr_row = largest(fr_rows_fit) / r_fraction;
     std::printf("2^384 = %.4Lf p, 2^256 = %.4Lf r\n", 1 / p_fraction, 1 / r_fraction);
@@ -342,3 +344,7 @@ int main() {
     std::printf(failures == 0 ? "all bounds hold\n" : "%d claims fail\n", failures);
     return failures == 0 ? 0 : 1;
 }
+
+#if !defined(CUZK_BOUNDS_LIBRARY)
+int main() { return cuzk_prove_bounds(); }
+#endif
