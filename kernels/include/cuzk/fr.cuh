@@ -242,6 +242,4 @@ CUZK_FN Fr sqr_lazy(const Fr& x) {
 
 CUZK_FN Fr sqr(const Fr& a) { return canonical(sqr_lazy(a)); }
 
-CUZK_CALL Fr mul_call(Fr a, Fr b) { return mul(a, b); }
-
 }  // namespace cuzk
