@@ -20,6 +20,11 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             bail!("no bench {name}; there are: {}", names.join(", "));
         }
         command.args(["--bench", name]);
+        // What there is of it on a device.
+        let on_device = format!("{name}_device");
+        if names.contains(&on_device) {
+            command.args(["--bench", &on_device]);
+        }
     }
     repo::run(command.args(options))?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `cargo xtask`: prove, test, bench, doctor and the checks behind them.
+//! `cargo xtask`: prove, test, bench, doctor, device code, and the checks behind them.
 //!
 //! It stays small and depends on no crate of ours: it builds what is needed and runs it.
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ mod container;
 mod doctor;
 mod edges;
 mod interop;
+mod kernels;
 mod licences;
 mod node;
 mod policy;
@@ -35,7 +36,18 @@ Usage: cargo xtask COMMAND
                         what CI runs; --quick: format, lints, checks and tests alone;
                         --fixtures: the cases of DIR, in the layout of testdata/, instead of ours
   bench [NAME ..] [-- OPTION ..]
-                        the Criterion benches, all or those named
+                        the benches, all or those named; `field` runs the host's and the device's
+  ptx [--sm N[,N ..]] [--ptx] [--all] [--nvcc PATH]
+                        compile kernels/ for the cards here, or sm_90 where there is none; --all: for
+                        every supported card, and PTX for the oldest; nvcc comes from --nvcc,
+                        CUZK_NVCC, CUDA_HOME, PATH, the usual folders, or the public Python wheels
+  ptx --check [--sm N] [--ptx]
+                        whether the images are of the present sources; compiles nothing
+  abi                   compare the device code's entries with their Rust declarations
+  resources [--accept]  registers, spills, code and multiplications of each kernel against
+                        kernels/resources.json; --accept records them
+  sanitize [address] [undefined] [thread]
+                        the emulator's tests under sanitizers
   doctor                what this machine has of what cuzk can use
   check                 format, crate edges, licences and policy: no build
   interop [DIR]         prove the cases of testdata/ or DIR; cuzk and snarkjs judge the proofs
@@ -54,6 +66,10 @@ fn main() -> ExitCode {
         "prove" => prove::run(&args),
         "test" => test::run(&args),
         "bench" => bench::run(&args),
+        "ptx" => kernels::ptx::run(&args),
+        "abi" => kernels::abi::run(&args),
+        "resources" => kernels::resources::run(&args),
+        "sanitize" => kernels::sanitize::run(&args),
         "doctor" => doctor::run(&args),
         "check" => test::check(&args),
         "interop" => interop::command(&args),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::steps::Steps;
+use crate::kernels::{abi, ptx, resources};
 use crate::{cases, edges, interop, licences, policy, repo};
 
 /// How long the fuzz targets run in all.
@@ -77,6 +78,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         &["test", "--workspace", "--quiet", "--no-fail-fast", "--doc"],
     );
     if !options.quick {
+        steps.step("device code for sm_90, and PTX, from nothing", ptx::from_nothing);
+        steps.step("device code against its declarations", abi::check);
+        steps.step("device code against its recorded cost", resources::check);
         let testdata = repo::root().join("testdata");
         let dir = fixtures.unwrap_or(&testdata);
         steps.step("proofs, judged by cuzk and by snarkjs", || {

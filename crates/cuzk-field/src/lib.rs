@@ -45,6 +45,7 @@ mod fp;
 mod fp2;
 mod fr;
 mod host;
+mod plain;
 mod roots;
 
 pub use curve::{Affine, CurveField, G1Affine, G1Xyzz, G2Affine, G2Xyzz, Xyzz};

@@ -1,0 +1,111 @@
+//! What may be an argument of a kernel.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use cuzk_field::{Fp, Fp2, Fr, G1Affine, G1Xyzz, G2Affine, G2Xyzz};
+use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Pod};
+
+/// A type that host and device lay out alike.
+///
+/// # Safety
+/// The type is `repr(C)` or `repr(transparent)` plain data, of the same size and alignment as the
+/// C++ type that [`DeviceType::c_type`] names.
+pub unsafe trait DeviceType: Copy + 'static {
+    /// Whether it is an address.
+    const IS_POINTER: bool = false;
+
+    /// Its name in C++.
+    fn c_type() -> String;
+}
+
+macro_rules! device_types {
+    ($($rust:ty = $c:literal, $bytes:literal, $align:literal;)*) => {
+        $(
+            // SAFETY: plain data; the sizes and alignments are those of the headers in kernels/include,
+            // and `cargo xtask abi` has the C++ compiler compare the types by name.
+            unsafe impl DeviceType for $rust {
+                fn c_type() -> String {
+                    $c.to_owned()
+                }
+            }
+            const _: () = {
+                assert!(size_of::<$rust>() == $bytes);
+                assert!(align_of::<$rust>() == $align);
+            };
+        )*
+    };
+}
+
+device_types! {
+    u32 = "cuzk::u32", 4, 4;
+    u64 = "cuzk::u64", 8, 8;
+    i32 = "cuzk::i32", 4, 4;
+    Fr = "cuzk::Fr", 32, 16;
+    Fp = "cuzk::Fp", 48, 16;
+    Fp2 = "cuzk::Fp2", 96, 16;
+    G1Affine = "cuzk::G1Affine", 96, 32;
+    G2Affine = "cuzk::G2Affine", 192, 32;
+    G1Xyzz = "cuzk::G1Xyzz", 192, 32;
+    G2Xyzz = "cuzk::G2Xyzz", 384, 32;
+}
+
+/// The address of elements that a kernel reads.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Ptr<T>(u64, PhantomData<fn() -> T>);
+
+/// The address of elements that a kernel writes, and may read.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct PtrMut<T>(u64, PhantomData<fn(T) -> T>);
+
+// SAFETY: an address of 64 bits, as `const T*` is on the device and on hosts this crate builds for.
+unsafe impl<T: DeviceType> DeviceType for Ptr<T> {
+    const IS_POINTER: bool = true;
+
+    fn c_type() -> String {
+        format!("const {}*", T::c_type())
+    }
+}
+
+// SAFETY: as for `Ptr`.
+unsafe impl<T: DeviceType> DeviceType for PtrMut<T> {
+    const IS_POINTER: bool = true;
+
+    fn c_type() -> String {
+        format!("{}*", T::c_type())
+    }
+}
+
+impl<T: DeviceType + Pod> From<&DeviceView<'_, T>> for Ptr<T> {
+    fn from(view: &DeviceView<'_, T>) -> Self {
+        Self(view.ptr().0, PhantomData)
+    }
+}
+
+impl<T: DeviceType + Pod> From<&DeviceViewMut<'_, T>> for PtrMut<T> {
+    fn from(view: &DeviceViewMut<'_, T>) -> Self {
+        Self(view.ptr().0, PhantomData)
+    }
+}
+
+#[cfg(feature = "emu")]
+impl<T: DeviceType> PtrMut<T> {
+    /// The address of host memory, for a kernel that the emulator runs without a device.
+    pub fn of_host(slice: &mut [T]) -> Self {
+        Self(slice.as_mut_ptr().expose_provenance() as u64, PhantomData)
+    }
+}
+
+impl<T> fmt::Debug for Ptr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:x}", self.0)
+    }
+}
+
+impl<T> fmt::Debug for PtrMut<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:x}", self.0)
+    }
+}

@@ -1,0 +1,69 @@
+//! The device code of cuzk: where its images come from, what its kernels take, and how they run.
+//!
+//! `kernels/` at the root of the repository holds the device code. `cargo xtask ptx` compiles it for
+//! cards; this crate finds, checks and loads what comes of that. With the feature `emu` the same
+//! files are compiled by the host's C++ compiler and run on an emulated device. A kernel is called
+//! through one safe function, which checks lengths and shapes; the function takes any [`Launcher`],
+//! so what is written and tested on the emulator runs unchanged on a card.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `declare` | [`Kernel`], the typed declaration, and the `kernels!` macro behind it |
+//! | `device_type` | [`DeviceType`]: what may be an argument, [`Ptr`] and [`PtrMut`] |
+//! | `launcher` | [`Launcher`] and its two kinds, [`CudaLauncher`] and `EmulatorLauncher` |
+//! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
+//! | [`block_check`], [`field_ops`], [`curve_ops`], [`field_bench`] | the kernels, one module for each `.cu` |
+//! | `self_test` | [`self_test`]: known answers, on any launcher |
+//!
+//! `docs/kernels.md` says how to add a kernel.
+//!
+//! ```no_run
+//! use cuzk_gpu_mem::{Device, Settings};
+//!
+//! let device = Device::open(&"0".parse()?, Settings::default())?;
+//! let launcher = cuzk_kernels::open(&device)?;
+//! cuzk_kernels::self_test(&*launcher)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("device pointers are 64-bit; so must the host's be");
+
+pub mod block_check;
+pub mod curve_ops;
+mod declare;
+mod device_type;
+#[allow(dead_code, reason = "shared with the build script and xtask")]
+pub mod digest;
+mod elementwise;
+mod error;
+pub mod field_bench;
+pub mod field_ops;
+mod image;
+mod launcher;
+#[allow(dead_code, reason = "shared with the build script and xtask")]
+pub mod manifest;
+mod self_test;
+#[allow(dead_code, reason = "shared with the build script and xtask")]
+pub mod sources;
+
+pub use declare::{Arguments, Declaration, Kernel, Parameter};
+pub use device_type::{DeviceType, Ptr, PtrMut};
+pub use error::{Error, Result};
+pub use image::ImageSet;
+pub use launcher::cuda::CudaLauncher;
+#[cfg(feature = "emu")]
+pub use launcher::emulator::{self, EmulatorLauncher};
+pub use launcher::{Argument, Launcher, Shape, open};
+pub use self_test::{SelfTest, self_test};
+
+/// Every kernel there is; `cargo xtask abi` compares this list with the device code.
+pub fn declarations() -> Vec<&'static Declaration> {
+    [
+        block_check::DECLARATIONS,
+        curve_ops::DECLARATIONS,
+        field_bench::DECLARATIONS,
+        field_ops::DECLARATIONS,
+    ]
+    .concat()
+}
