@@ -62,7 +62,10 @@ fn timed(bench: &Bench, stream: &Stream, mut run: impl FnMut() -> Result<()>) ->
 }
 
 fn upload<T: Pod>(stream: &Stream, values: &[T]) -> DeviceBuf<T> {
-    let mut buffer = stream.device().alloc("bench", values.len(), stream).expect("memory");
+    let mut buffer = stream
+        .device()
+        .alloc("bench", values.len(), stream)
+        .expect("memory");
     stream.upload_slice(values, &mut buffer).expect("a copy");
     buffer
 }
@@ -80,7 +83,11 @@ fn values<F: Field>(count: usize) -> Vec<F> {
 fn pow<F: Field>(base: F, exponent: u32) -> F {
     (0..32).rev().fold(F::ONE, |power, bit| {
         let square = power.square();
-        if exponent >> bit & 1 == 1 { square * base } else { square }
+        if exponent >> bit & 1 == 1 {
+            square * base
+        } else {
+            square
+        }
     })
 }
 
@@ -96,8 +103,22 @@ type Square<F> = fn(&dyn Launcher, &Stream, cuzk_gpu_mem::DeviceViewMut<'_, F>, 
 
 /// Chains of multiplications and squarings, on all multiprocessors at once.
 fn chains(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
-    chain::<Fp>(bench, launcher, stream, "Fp", field_bench::fp_mul, field_bench::fp_sqr);
-    chain::<Fr>(bench, launcher, stream, "Fr", field_bench::fr_mul, field_bench::fr_sqr);
+    chain::<Fp>(
+        bench,
+        launcher,
+        stream,
+        "Fp",
+        field_bench::fp_mul,
+        field_bench::fp_sqr,
+    );
+    chain::<Fr>(
+        bench,
+        launcher,
+        stream,
+        "Fr",
+        field_bench::fr_mul,
+        field_bench::fr_sqr,
+    );
 }
 
 fn chain<F: Field + Pod>(
@@ -110,7 +131,11 @@ fn chain<F: Field + Pod>(
 ) {
     // 24 blocks of 128 threads for each multiprocessor: whole waves at every occupancy up to 2048.
     let multiprocessors = bench.device.info().multiprocessors.max(1) as usize;
-    let len = if bench.real { 48 * multiprocessors * THREADS } else { THREADS };
+    let len = if bench.real {
+        48 * multiprocessors * THREADS
+    } else {
+        THREADS
+    };
     let turns = if bench.real { 4000 } else { 10 };
     let x = values::<F>(len);
     let y: Vec<F> = x.iter().rev().copied().collect();
@@ -122,8 +147,12 @@ fn chain<F: Field + Pod>(
     let mut squares = upload(stream, &x);
     square(launcher, stream, squares.view_mut(), turns).expect("a launch");
     let mut found = (x.clone(), x.clone());
-    stream.download_slice(&products, &mut found.0).expect("a copy");
-    stream.download_slice(&squares, &mut found.1).expect("a copy");
+    stream
+        .download_slice(&products, &mut found.0)
+        .expect("a copy");
+    stream
+        .download_slice(&squares, &mut found.1)
+        .expect("a copy");
     for i in (0..len).filter(sample) {
         assert!(found.0[i] == x[i] * pow(y[i], turns), "{name} product {i}");
         let power = (0..turns).fold(x[i], |power, _| power.square());
@@ -135,7 +164,9 @@ fn chain<F: Field + Pod>(
         multiply(launcher, stream, products.view_mut(), factors.view(), turns)
     });
     report(bench, &format!("{name} multiplication"), operations, time);
-    let time = timed(bench, stream, || square(launcher, stream, squares.view_mut(), turns));
+    let time = timed(bench, stream, || {
+        square(launcher, stream, squares.view_mut(), turns)
+    });
     report(bench, &format!("{name} squaring"), operations, time);
 }
 
@@ -143,7 +174,10 @@ fn report(bench: &mut Bench, name: &str, operations: f64, time: Duration) {
     let rate = operations / time.as_secs_f64().max(1e-9) / 1e9;
     bench.row(name, rate, "G/s");
     if let Some(clock) = clock(bench) {
-        println!("    {:.1} ms a run; just after it: {clock}", time.as_secs_f64() * 1e3);
+        println!(
+            "    {:.1} ms a run; just after it: {clock}",
+            time.as_secs_f64() * 1e3
+        );
     }
 }
 
@@ -170,7 +204,9 @@ fn gather(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
         .device()
         .alloc::<G1Affine>("table", table_len, stream)
         .expect("memory for the table");
-    stream.upload_slice(&multiples, table.view_mut().slice(..distinct)).expect("a copy");
+    stream
+        .upload_slice(&multiples, table.view_mut().slice(..distinct))
+        .expect("a copy");
     let mut filled = distinct;
     while filled < table_len {
         let (source, rest) = table.view_mut().split_at(filled);
@@ -188,7 +224,10 @@ fn gather(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
         })
         .collect();
     let plan = GatherPlan::new(stream, &indices, buckets).expect("a plan");
-    let mut sums = stream.device().alloc::<G1Xyzz>("sums", buckets, stream).expect("memory");
+    let mut sums = stream
+        .device()
+        .alloc::<G1Xyzz>("sums", buckets, stream)
+        .expect("memory");
     let time = timed(bench, stream, || {
         field_bench::g1_gather(launcher, stream, table.view(), &plan, sums.view_mut())
     });
@@ -199,7 +238,10 @@ fn gather(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
         for row in indices.chunks(buckets) {
             expected.add_affine(&multiples[row[bucket] as usize % distinct]);
         }
-        assert!(found[bucket].to_affine() == expected.to_affine(), "sum {bucket}");
+        assert!(
+            found[bucket].to_affine() == expected.to_affine(),
+            "sum {bucket}"
+        );
     }
     let name = format!(
         "G1 mixed addition, gathered from {} MiB",

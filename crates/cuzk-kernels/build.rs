@@ -27,7 +27,10 @@ fn main() {
         _ => root.join("target"),
     }
     .join("kernels");
-    println!("cargo::rustc-env=CUZK_KERNELS_BUILT_AT={}", images.display());
+    println!(
+        "cargo::rustc-env=CUZK_KERNELS_BUILT_AT={}",
+        images.display()
+    );
 
     let modules = sources::modules(&kernels).expect("the sources in kernels/ can be read");
     let table: String = modules
@@ -65,8 +68,16 @@ fn embed(from: &Path, modules: &[sources::Module]) {
     let mut table = format!("pub(crate) const MANIFEST: &str = {text:?};\n");
     table += "pub(crate) const IMAGES: &[(&str, &[u8])] = &[\n";
     for module in modules {
-        let mut images = manifest.images.iter().filter(|image| image.module == module.name).peekable();
-        assert!(images.peek().is_some(), "feature embed: no image of {}; {advice}", module.name);
+        let mut images = manifest
+            .images
+            .iter()
+            .filter(|image| image.module == module.name)
+            .peekable();
+        assert!(
+            images.peek().is_some(),
+            "feature embed: no image of {}; {advice}",
+            module.name
+        );
         for image in images {
             assert!(
                 image.sources == module.sources,
@@ -76,7 +87,11 @@ fn embed(from: &Path, modules: &[sources::Module]) {
             let file = fs::canonicalize(from.join(&image.file))
                 .unwrap_or_else(|error| panic!("feature embed: {}: {error}; {advice}", image.file));
             println!("cargo::rerun-if-changed={}", file.display());
-            table += &format!("    ({:?}, include_bytes!({:?})),\n", image.file, file.display().to_string());
+            table += &format!(
+                "    ({:?}, include_bytes!({:?})),\n",
+                image.file,
+                file.display().to_string()
+            );
         }
     }
     table += "];\n";
@@ -87,7 +102,9 @@ fn embed(from: &Path, modules: &[sources::Module]) {
 fn emulate(kernels: &Path, modules: &[sources::Module]) {
     println!("cargo::rerun-if-changed=emulator");
     println!("cargo::rerun-if-env-changed=CUZK_SANITIZE");
-    let sanitizer = env::var("CUZK_SANITIZE").ok().filter(|name| !name.is_empty());
+    let sanitizer = env::var("CUZK_SANITIZE")
+        .ok()
+        .filter(|name| !name.is_empty());
     if let Some(name) = &sanitizer {
         // For the tests, which then expect to be stopped, and for whatever links the objects.
         println!("cargo::rustc-env=CUZK_SANITIZER={name}");
@@ -125,5 +142,7 @@ fn emulate(kernels: &Path, modules: &[sources::Module]) {
     // Kernels that do what a card would not survive: tests of the emulator itself.
     device.file("emulator/faulty.cu");
     device.compile("cuzk_device_code");
-    build().file("emulator/emulator.cpp").compile("cuzk_emulator");
+    build()
+        .file("emulator/emulator.cpp")
+        .compile("cuzk_emulator");
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::steps::Steps;
 use crate::kernels::{abi, ptx, resources};
+use crate::steps::Steps;
 use crate::{cases, edges, interop, licences, policy, repo};
 
 /// How long the fuzz targets run in all.
@@ -78,7 +78,10 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         &["test", "--workspace", "--quiet", "--no-fail-fast", "--doc"],
     );
     if !options.quick {
-        steps.step("device code for sm_90, and PTX, from nothing", ptx::from_nothing);
+        steps.step(
+            "device code for sm_90, and PTX, from nothing",
+            ptx::from_nothing,
+        );
         steps.step("device code against its declarations", abi::check);
         steps.step("device code against its recorded cost", resources::check);
         let testdata = repo::root().join("testdata");

@@ -75,7 +75,14 @@ pub fn scan(
     length(entry, "prefix", values.len(), prefix.len())?;
     let _guards = (values.on(stream)?, prefix.on(stream)?);
     // SAFETY: 256 values a block in both arrays; the guards keep both buffers.
-    unsafe { SCAN.launch(launcher, stream, shape, ((&values).into(), (&prefix).into())) }
+    unsafe {
+        SCAN.launch(
+            launcher,
+            stream,
+            shape,
+            ((&values).into(), (&prefix).into()),
+        )
+    }
 }
 
 /// Four words for each 32 values: which are odd, how many of the block are, the exclusive or of all,
@@ -108,5 +115,12 @@ pub fn histogram(
     let _guards = (values.on(stream)?, counts.on(stream)?);
     // SAFETY: 256 values a block, 16 counts, 64 bytes of shared memory; a view to write aliases no
     // other; the guards keep both buffers.
-    unsafe { HISTOGRAM.launch(launcher, stream, shape, ((&values).into(), (&counts).into())) }
+    unsafe {
+        HISTOGRAM.launch(
+            launcher,
+            stream,
+            shape,
+            ((&values).into(), (&counts).into()),
+        )
+    }
 }

@@ -67,7 +67,10 @@ pub struct Declaration {
     /// What it takes, in order.
     pub parameters: &'static [Parameter],
     /// The host-compiled kernel, in builds that have it.
-    #[cfg_attr(not(feature = "emu"), allow(dead_code, reason = "the emulator calls it"))]
+    #[cfg_attr(
+        not(feature = "emu"),
+        allow(dead_code, reason = "the emulator calls it")
+    )]
     pub(crate) emulated: Option<Emulated>,
 }
 

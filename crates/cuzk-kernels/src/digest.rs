@@ -56,9 +56,18 @@ mod tests {
     /// From the FNV reference: draft-eastlake-fnv, appendix C, 128 bits.
     #[test]
     fn known_answers() {
-        assert_eq!(Digest::of(b"").to_string(), "6c62272e07bb014262b821756295c58d");
-        assert_eq!(Digest::of(b"a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
-        assert_eq!(Digest::of(b"foobar").to_string(), "343e1662793c64bf6f0d3597ba446f18");
+        assert_eq!(
+            Digest::of(b"").to_string(),
+            "6c62272e07bb014262b821756295c58d"
+        );
+        assert_eq!(
+            Digest::of(b"a").to_string(),
+            "d228cb696f1a8caf78912b704e4a8964"
+        );
+        assert_eq!(
+            Digest::of(b"foobar").to_string(),
+            "343e1662793c64bf6f0d3597ba446f18"
+        );
         assert_eq!(Digest::of(b"a").to_string().parse(), Ok(Digest::of(b"a")));
     }
 

@@ -16,7 +16,10 @@ pub enum Error {
     Memory(#[from] cuzk_gpu_mem::Error),
 
     /// There are no images.
-    #[error("no kernel images in {}; build them with `cargo xtask ptx`, or say where they are with CUZK_KERNELS", shown(looked_in))]
+    #[error(
+        "no kernel images in {}; build them with `cargo xtask ptx`, or say where they are with CUZK_KERNELS",
+        shown(looked_in)
+    )]
     Missing {
         /// The folders that were looked in.
         looked_in: Vec<PathBuf>,
@@ -135,7 +138,9 @@ pub enum Error {
     },
 
     /// A known answer did not come out.
-    #[error("self-test of {test} on {device}: wrong at element {index}; this device or its driver computes wrongly")]
+    #[error(
+        "self-test of {test} on {device}: wrong at element {index}; this device or its driver computes wrongly"
+    )]
     SelfTest {
         /// The test.
         test: &'static str,
@@ -147,7 +152,10 @@ pub enum Error {
 }
 
 fn shown(paths: &[PathBuf]) -> String {
-    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     paths.join(", ")
 }
 

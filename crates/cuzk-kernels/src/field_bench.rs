@@ -144,7 +144,9 @@ impl GatherPlan {
             indices.len()
         );
         let bound = indices.iter().max().map_or(0, |&max| max as usize + 1);
-        let mut buffer = stream.device().alloc("gather plan", indices.len(), stream)?;
+        let mut buffer = stream
+            .device()
+            .alloc("gather plan", indices.len(), stream)?;
         stream.upload_slice(indices, &mut buffer)?;
         Ok(Self {
             indices: buffer,
@@ -167,7 +169,12 @@ pub fn g1_gather(
     let buckets = plan.buckets as usize;
     for (what, fine, expected, found) in [
         ("sums", sums.len() == buckets, buckets, sums.len()),
-        ("points", points.len() >= plan.bound, plan.bound, points.len()),
+        (
+            "points",
+            points.len() >= plan.bound,
+            plan.bound,
+            points.len(),
+        ),
     ] {
         if !fine {
             return Err(Error::Length {

@@ -60,7 +60,10 @@ impl ImageSet {
                 .and_then(|path| Some(path.parent()?.join("kernels")));
             let built = PathBuf::from(env!("CUZK_KERNELS_BUILT_AT"));
             let looked_in: Vec<PathBuf> = beside.into_iter().chain([built]).collect();
-            match looked_in.iter().find(|dir| dir.join(manifest::FILE).is_file()) {
+            match looked_in
+                .iter()
+                .find(|dir| dir.join(manifest::FILE).is_file())
+            {
                 Some(dir) => Self::from_directory(dir),
                 None => Err(Error::Missing { looked_in }),
             }
@@ -218,7 +221,10 @@ mod tests {
     fn folder(target: &str, change: impl FnOnce(&mut Image)) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         let bytes = b"not really an image";
-        let (_, sources) = generated::MODULES.iter().find(|(name, _)| *name == MODULE).unwrap();
+        let (_, sources) = generated::MODULES
+            .iter()
+            .find(|(name, _)| *name == MODULE)
+            .unwrap();
         let mut image = Image {
             module: MODULE.to_owned(),
             target: target.parse().unwrap(),
@@ -254,17 +260,32 @@ mod tests {
         let empty = tempfile::tempdir().unwrap();
         let cases = [
             (load(&empty, 90, 13000), "no kernel images in"),
-            (load(&folder("sm_90", |_| ()), 80, 13000), "cargo xtask ptx --sm 80"),
             (
-                load(&folder("sm_90", |image| image.sources = Digest(7)), 90, 13000),
+                load(&folder("sm_90", |_| ()), 80, 13000),
+                "cargo xtask ptx --sm 80",
+            ),
+            (
+                load(
+                    &folder("sm_90", |image| image.sources = Digest(7)),
+                    90,
+                    13000,
+                ),
                 "are not of this program's sources; build them anew with `cargo xtask ptx`",
             ),
             (
-                load(&folder("sm_90", |image| image.content = Digest(7)), 90, 13000),
+                load(
+                    &folder("sm_90", |image| image.content = Digest(7)),
+                    90,
+                    13000,
+                ),
                 "its content is not what the manifest says",
             ),
             (
-                load(&folder("sm_90", |image| image.file = "none".to_owned()), 90, 13000),
+                load(
+                    &folder("sm_90", |image| image.file = "none".to_owned()),
+                    90,
+                    13000,
+                ),
                 "none: ",
             ),
             (
@@ -272,7 +293,11 @@ mod tests {
                 "needs driver 580 or newer; this driver supports CUDA 12.8",
             ),
             (
-                load(&folder("compute_80", |image| image.toolkit = "13.2.1".to_owned()), 90, 13000),
+                load(
+                    &folder("compute_80", |image| image.toolkit = "13.2.1".to_owned()),
+                    90,
+                    13000,
+                ),
                 "was built by CUDA 13.2.1, which needs",
             ),
         ];

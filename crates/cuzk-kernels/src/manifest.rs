@@ -64,7 +64,11 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |digits: &str| digits.parse().map_err(|_| format!("\"{text}\" is no target"));
+        let number = |digits: &str| {
+            digits
+                .parse()
+                .map_err(|_| format!("\"{text}\" is no target"))
+        };
         match (text.strip_prefix("sm_"), text.strip_prefix("compute_")) {
             (Some(digits), _) => number(digits).map(Self::Cubin),
             (_, Some(digits)) => number(digits).map(Self::Ptx),
@@ -112,7 +116,16 @@ impl Manifest {
         for (number, line) in lines.enumerate() {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
-                ["image", module, target, file, toolkit, content, sources, build] => {
+                [
+                    "image",
+                    module,
+                    target,
+                    file,
+                    toolkit,
+                    content,
+                    sources,
+                    build,
+                ] => {
                     if Path::new(file).components().count() != 1 || file.starts_with('.') {
                         return Err(format!("line {}: {file} is no file name", number + 2));
                     }

@@ -64,7 +64,10 @@ impl Bench<'_> {
         kernel(self.launcher, &self.stream, out.view_mut())?;
         let mut found = vec![T::zeroed(); expected.len()];
         self.stream.download_slice(&out, &mut found)?;
-        let wrong = found.iter().zip(expected).position(|(found, expected)| found != expected);
+        let wrong = found
+            .iter()
+            .zip(expected)
+            .position(|(found, expected)| found != expected);
         if let Some(index) = wrong {
             return Err(Error::SelfTest {
                 test,
@@ -158,13 +161,20 @@ fn scalar_field(bench: &mut Bench<'_>) -> Result<()> {
     bench.expect("Fr addition", &map2(&a, &b, |a, b| a + b), |l, s, out| {
         field_ops::fr_add(l, s, x.view(), y.view(), out)
     })?;
-    bench.expect("Fr subtraction", &map2(&a, &b, |a, b| a - b), |l, s, out| {
-        field_ops::fr_sub(l, s, x.view(), y.view(), out)
-    })?;
-    bench.expect("Fr multiplication", &map2(&a, &b, |a, b| a * b), |l, s, out| {
-        field_ops::fr_mul(l, s, x.view(), y.view(), out)
-    })?;
-    let inverses: Vec<Fr> = some.iter().map(|v| v.inverse().unwrap_or_default()).collect();
+    bench.expect(
+        "Fr subtraction",
+        &map2(&a, &b, |a, b| a - b),
+        |l, s, out| field_ops::fr_sub(l, s, x.view(), y.view(), out),
+    )?;
+    bench.expect(
+        "Fr multiplication",
+        &map2(&a, &b, |a, b| a * b),
+        |l, s, out| field_ops::fr_mul(l, s, x.view(), y.view(), out),
+    )?;
+    let inverses: Vec<Fr> = some
+        .iter()
+        .map(|v| v.inverse().unwrap_or_default())
+        .collect();
     let input = bench.upload(&some)?;
     bench.expect("Fr inversion", &inverses, |l, s, out| {
         field_ops::fr_inv(l, s, input.view(), out)
@@ -175,27 +185,36 @@ fn base_field(bench: &mut Bench<'_>) -> Result<()> {
     let some = values::<Fp>(16);
     let (a, b) = all_pairs(&some, &some);
     let (x, y) = (bench.upload(&a)?, bench.upload(&b)?);
-    bench.expect("Fp subtraction", &map2(&a, &b, |a, b| a - b), |l, s, out| {
-        field_ops::fp_sub(l, s, x.view(), y.view(), out)
-    })?;
-    bench.expect("Fp multiplication", &map2(&a, &b, |a, b| a * b), |l, s, out| {
-        field_ops::fp_mul(l, s, x.view(), y.view(), out)
-    })?;
+    bench.expect(
+        "Fp subtraction",
+        &map2(&a, &b, |a, b| a - b),
+        |l, s, out| field_ops::fp_sub(l, s, x.view(), y.view(), out),
+    )?;
+    bench.expect(
+        "Fp multiplication",
+        &map2(&a, &b, |a, b| a * b),
+        |l, s, out| field_ops::fp_mul(l, s, x.view(), y.view(), out),
+    )?;
     let input = bench.upload(&some)?;
     let squares: Vec<Fp> = some.iter().map(Fp::square).collect();
     bench.expect("Fp squaring", &squares, |l, s, out| {
         field_ops::fp_sqr(l, s, input.view(), out)
     })?;
-    let inverses: Vec<Fp> = some.iter().map(|v| v.inverse().unwrap_or_default()).collect();
+    let inverses: Vec<Fp> = some
+        .iter()
+        .map(|v| v.inverse().unwrap_or_default())
+        .collect();
     bench.expect("Fp inversion", &inverses, |l, s, out| {
         field_ops::fp_inv(l, s, input.view(), out)
     })?;
     let wide: Vec<Fp2> = map2(&a, &b, Fp2::new).into_iter().step_by(17).collect();
     let (a, b) = all_pairs(&wide, &wide);
     let (x, y) = (bench.upload(&a)?, bench.upload(&b)?);
-    bench.expect("Fp2 multiplication", &map2(&a, &b, |a, b| a * b), |l, s, out| {
-        field_ops::fp2_mul(l, s, x.view(), y.view(), out)
-    })
+    bench.expect(
+        "Fp2 multiplication",
+        &map2(&a, &b, |a, b| a * b),
+        |l, s, out| field_ops::fp2_mul(l, s, x.view(), y.view(), out),
+    )
 }
 
 /// A kernel of two inputs.
@@ -208,7 +227,8 @@ type Binary<A, B, T> = fn(
 ) -> Result<()>;
 
 /// A kernel of one input.
-type Unary<A, T> = fn(&dyn Launcher, &Stream, DeviceView<'_, A>, DeviceViewMut<'_, T>) -> Result<()>;
+type Unary<A, T> =
+    fn(&dyn Launcher, &Stream, DeviceView<'_, A>, DeviceViewMut<'_, T>) -> Result<()>;
 
 /// What is tested of a curve.
 struct CurveKernels<F: CurveField>

@@ -38,9 +38,17 @@ pub fn modules(kernels: &Path) -> io::Result<Vec<Module>> {
     files
         .into_iter()
         .map(|path| {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             let sources = shared.and(name.as_bytes()).and(&fs::read(&path)?);
-            Ok(Module { name, path, sources })
+            Ok(Module {
+                name,
+                path,
+                sources,
+            })
         })
         .collect()
 }

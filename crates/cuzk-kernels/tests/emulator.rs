@@ -42,7 +42,10 @@ fn assert_complains(kernel: &'static Kernel<(PtrMut<u32>,)>, threads: u32, parts
     let text = complaint(kernel, threads);
     for line in text.lines() {
         assert!(parts.iter().any(|part| line.contains(part)), "{line}");
-        assert!(line.contains("faulty.cu:") && line.contains("thread ("), "{line}");
+        assert!(
+            line.contains("faulty.cu:") && line.contains("thread ("),
+            "{line}"
+        );
     }
 }
 
@@ -72,7 +75,11 @@ fn a_lane_outside_the_mask_is_noticed() {
 
 #[test]
 fn a_deadlock_is_noticed() {
-    assert_complains(&faulty::DEADLOCK, 64, &["deadlock, nobody in the block can go on"]);
+    assert_complains(
+        &faulty::DEADLOCK,
+        64,
+        &["deadlock, nobody in the block can go on"],
+    );
 }
 
 #[test]
@@ -101,9 +108,18 @@ fn a_fault_loses_the_device_and_is_told() {
     // SAFETY: the kernel writes one word a thread.
     let error = unsafe { faulty::EARLY_RETURN.launch(&launcher, &stream, shape, argument) };
     assert!(matches!(error, Err(Error::Fault { .. })), "{error:?}");
-    assert!(launcher.fault().unwrap().to_string().contains("cuzk_faulty_early_return"));
+    assert!(
+        launcher
+            .fault()
+            .unwrap()
+            .to_string()
+            .contains("cuzk_faulty_early_return")
+    );
     let error = stream.synchronize().unwrap_err();
-    assert!(matches!(error, cuzk_gpu_mem::Error::DeviceLost { .. }), "{error}");
+    assert!(
+        matches!(error, cuzk_gpu_mem::Error::DeviceLost { .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -121,9 +137,15 @@ fn shapes_are_checked() {
         Shape::blocks(1, 65),
         Shape::blocks(1, 0),
         Shape::blocks(u32::MAX, 1),
-        Shape { grid: [1, 65_536, 1], ..Shape::blocks(1, 1) },
+        Shape {
+            grid: [1, 65_536, 1],
+            ..Shape::blocks(1, 1)
+        },
     ] {
-        assert!(matches!(launch(shape), Err(Error::Shape { .. })), "{shape:?}");
+        assert!(
+            matches!(launch(shape), Err(Error::Shape { .. })),
+            "{shape:?}"
+        );
     }
     let other = device();
     let foreign = other.stream("other").unwrap();

@@ -3,6 +3,8 @@
 //! `CUZK_REQUIRE_GPU=1` makes a missing card a failure. On a card each operation sees a million
 //! elements, on the emulator thousands.
 
+#![allow(clippy::type_complexity, reason = "a table of kernels names their types")]
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -11,7 +13,9 @@ use ark_ff::{AdditiveGroup as _, Field as _};
 use cuzk_field::constants::{FP_MODULUS, FR_MODULUS};
 use cuzk_field::{Affine, CurveField, Fp, Fp2, Fr, G1Affine, G1Xyzz, G2Affine, G2Xyzz, Xyzz};
 use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, DeviceBuf, DeviceView, DeviceViewMut, GIB, Pod, Settings, Stream, list};
+use cuzk_gpu_mem::{
+    Device, DeviceBuf, DeviceView, DeviceViewMut, GIB, Pod, Settings, Stream, list,
+};
 use cuzk_kernels::{Launcher, Result, curve_ops, field_bench, field_ops, self_test};
 use cuzk_testkit::limbs::corners;
 
@@ -39,7 +43,14 @@ impl Rig {
         };
         let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), settings).unwrap();
         // Under sanitizers each element costs much more.
-        Self::on(&device, if option_env!("CUZK_SANITIZER").is_some() { 64 } else { 4000 })
+        Self::on(
+            &device,
+            if option_env!("CUZK_SANITIZER").is_some() {
+                64
+            } else {
+                4000
+            },
+        )
     }
 
     fn card() -> Option<Self> {
@@ -67,7 +78,11 @@ impl Rig {
         len: usize,
         kernel: impl FnOnce(&dyn Launcher, &Stream, DeviceViewMut<'_, T>) -> Result<()>,
     ) -> Vec<T> {
-        let mut out = self.launcher.device().alloc::<T>("out", len, &self.stream).unwrap();
+        let mut out = self
+            .launcher
+            .device()
+            .alloc::<T>("out", len, &self.stream)
+            .unwrap();
         self.stream.fill(&mut out, 0xff).unwrap();
         kernel(&*self.launcher, &self.stream, out.view_mut()).unwrap();
         let mut found = vec![T::zeroed(); len];
@@ -189,12 +204,16 @@ impl Random {
 
 fn hostile_fr() -> Vec<Fr> {
     let values = corners(FR_MODULUS).into_iter();
-    values.map(|limbs| Fr::from_montgomery_limbs(limbs).unwrap()).collect()
+    values
+        .map(|limbs| Fr::from_montgomery_limbs(limbs).unwrap())
+        .collect()
 }
 
 fn hostile_fp() -> Vec<Fp> {
     let values = corners(FP_MODULUS).into_iter();
-    values.map(|limbs| Fp::from_montgomery_limbs(limbs).unwrap()).collect()
+    values
+        .map(|limbs| Fp::from_montgomery_limbs(limbs).unwrap())
+        .collect()
 }
 
 fn hostile_fp2() -> Vec<Fp2> {
@@ -299,15 +318,19 @@ fn fr_lazy_operations(rig: &Rig) {
     let canonical = pairs(&hostile_fr(), rig.count, || random.fr());
     let mut lifts = Random(3);
     let mut lazy = |value: Fr| lifted_fr(value, lifts.word() as usize % 2);
-    let both: Vec<(Fr, Fr)> = canonical.iter().map(|(a, b)| (lazy(*a), lazy(*b))).collect();
+    let both: Vec<(Fr, Fr)> = canonical
+        .iter()
+        .map(|(a, b)| (lazy(*a), lazy(*b)))
+        .collect();
     let second: Vec<(Fr, Fr)> = canonical.iter().map(|(a, b)| (*a, lazy(*b))).collect();
-    let check = |cases: &[(Fr, Fr)], found: Vec<Fr>, oracle: &dyn Fn(&Fr, &Fr) -> ark_bls12_381::Fr| {
-        for ((a, b), found) in cases.iter().zip(found) {
-            let limbs: [u64; 4] = bytes_of(found);
-            assert!(limbs.iter().rev().lt(twice.iter().rev()), "{a:?}, {b:?}");
-            assert_eq!(residue(found), Fr::from(oracle(a, b)));
-        }
-    };
+    let check =
+        |cases: &[(Fr, Fr)], found: Vec<Fr>, oracle: &dyn Fn(&Fr, &Fr) -> ark_bls12_381::Fr| {
+            for ((a, b), found) in cases.iter().zip(found) {
+                let limbs: [u64; 4] = bytes_of(found);
+                assert!(limbs.iter().rev().lt(twice.iter().rev()), "{a:?}, {b:?}");
+                assert_eq!(residue(found), Fr::from(oracle(a, b)));
+            }
+        };
     let run = |cases: &[(Fr, Fr)],
                kernel: fn(
         &dyn Launcher,
@@ -322,9 +345,15 @@ fn fr_lazy_operations(rig: &Rig) {
             kernel(launcher, stream, a.view(), b.view(), out)
         })
     };
-    check(&both, run(&both, field_ops::fr_add_lazy), &|a, b| ark(a) + ark(b));
-    check(&both, run(&both, field_ops::fr_sub_lazy), &|a, b| ark(a) - ark(b));
-    check(&second, run(&second, field_ops::fr_mul_lazy), &|a, b| ark(a) * ark(b));
+    check(&both, run(&both, field_ops::fr_add_lazy), &|a, b| {
+        ark(a) + ark(b)
+    });
+    check(&both, run(&both, field_ops::fr_sub_lazy), &|a, b| {
+        ark(a) - ark(b)
+    });
+    check(&second, run(&second, field_ops::fr_mul_lazy), &|a, b| {
+        ark(a) * ark(b)
+    });
 }
 
 fn fp_operations(rig: &Rig) {
@@ -344,14 +373,37 @@ fn fp_operations(rig: &Rig) {
     });
 
     // a b + c d, the second pair being the case some places on.
-    let others: Vec<(Fp, Fp)> = cases.iter().cycle().skip(7).take(cases.len()).copied().collect();
+    let others: Vec<(Fp, Fp)> = cases
+        .iter()
+        .cycle()
+        .skip(7)
+        .take(cases.len())
+        .copied()
+        .collect();
     let column = |cases: &[(Fp, Fp)], first: bool| -> Vec<Fp> {
-        cases.iter().map(|(a, b)| if first { *a } else { *b }).collect()
+        cases
+            .iter()
+            .map(|(a, b)| if first { *a } else { *b })
+            .collect()
     };
-    let (a, b) = (rig.upload(&column(&cases, true)), rig.upload(&column(&cases, false)));
-    let (c, d) = (rig.upload(&column(&others, true)), rig.upload(&column(&others, false)));
+    let (a, b) = (
+        rig.upload(&column(&cases, true)),
+        rig.upload(&column(&cases, false)),
+    );
+    let (c, d) = (
+        rig.upload(&column(&others, true)),
+        rig.upload(&column(&others, false)),
+    );
     let found = rig.output(cases.len(), |launcher, stream, out| {
-        field_ops::fp_mul_sum(launcher, stream, a.view(), b.view(), c.view(), d.view(), out)
+        field_ops::fp_mul_sum(
+            launcher,
+            stream,
+            a.view(),
+            b.view(),
+            c.view(),
+            d.view(),
+            out,
+        )
     });
     for (((a, b), (c, d)), found) in cases.iter().zip(&others).zip(found) {
         assert_eq!(found, (ark(a) * ark(b) + ark(c) * ark(d)).into());
@@ -367,7 +419,10 @@ fn fp_lazy_operations(rig: &Rig) {
     let mut lifts = Random(6);
     let mut lift = |value: Fp, below: usize| lifted_fp(value, lifts.word() as usize % below);
     // a in [0, 7p), b any twelve words.
-    let products: Vec<(Fp, Fp)> = canonical.iter().map(|(a, b)| (lift(*a, 7), lift(*b, 9))).collect();
+    let products: Vec<(Fp, Fp)> = canonical
+        .iter()
+        .map(|(a, b)| (lift(*a, 7), lift(*b, 9)))
+        .collect();
     let (a, b): (Vec<Fp>, Vec<Fp>) = products.iter().copied().unzip();
     let (a_buffer, b_buffer) = (rig.upload(&a), rig.upload(&b));
     let found = rig.output(a.len(), |launcher, stream, out| {
@@ -429,11 +484,25 @@ fn in_xyzz<F: CurveField>(points: &[Affine<F>], mut random: impl FnMut() -> F) -
         let (zz, zzz) = (z.square(), z.square() * z);
         if point.is_infinity() {
             // Infinity is ZZ = 0, whatever X and Y say.
-            return Xyzz { x: z, y: zz, zz: F::ZERO, zzz: F::ZERO };
+            return Xyzz {
+                x: z,
+                y: zz,
+                zz: F::ZERO,
+                zzz: F::ZERO,
+            };
         }
-        Xyzz { x: point.x * zz, y: point.y * zzz, zz, zzz }
+        Xyzz {
+            x: point.x * zz,
+            y: point.y * zzz,
+            zz,
+            zzz,
+        }
     });
-    points.iter().map(|point| Xyzz::from(*point)).chain(scaled.collect::<Vec<_>>()).collect()
+    points
+        .iter()
+        .map(|point| Xyzz::from(*point))
+        .chain(scaled.collect::<Vec<_>>())
+        .collect()
 }
 
 fn all_pairs<A: Copy, B: Copy>(a: &[A], b: &[B], most: usize) -> Vec<(A, B)> {
@@ -532,10 +601,21 @@ curve_test!(
 );
 
 curve_test!(
-    g2_operations, G2Affine, G2Xyzz, Fp2, G2Projective, fp2, 10,
-    curve_ops::g2_add_affine, curve_ops::g2_add_xyzz, curve_ops::g2_double_xyzz,
-    curve_ops::g2_double_affine, curve_ops::g2_neg_affine, curve_ops::g2_neg_xyzz,
-    curve_ops::g2_to_affine, curve_ops::g2_pair_sum
+    g2_operations,
+    G2Affine,
+    G2Xyzz,
+    Fp2,
+    G2Projective,
+    fp2,
+    10,
+    curve_ops::g2_add_affine,
+    curve_ops::g2_add_xyzz,
+    curve_ops::g2_double_xyzz,
+    curve_ops::g2_double_affine,
+    curve_ops::g2_neg_affine,
+    curve_ops::g2_neg_xyzz,
+    curve_ops::g2_to_affine,
+    curve_ops::g2_pair_sum
 );
 
 /// Lengths around a block, and arrays that do not match.
@@ -616,8 +696,17 @@ fn gathered_sums(rig: &Rig) {
     }
     // A table that is shorter than the plan supposes.
     let short = rig.upload(&points[..3]);
-    let mut out = rig.launcher.device().alloc("out", buckets, &rig.stream).unwrap();
-    let refused =
-        field_bench::g1_gather(&*rig.launcher, &rig.stream, short.view(), &plan, out.view_mut());
+    let mut out = rig
+        .launcher
+        .device()
+        .alloc("out", buckets, &rig.stream)
+        .unwrap();
+    let refused = field_bench::g1_gather(
+        &*rig.launcher,
+        &rig.stream,
+        short.view(),
+        &plan,
+        out.view_mut(),
+    );
     assert!(refused.is_err());
 }

@@ -80,7 +80,10 @@ pub(crate) fn check() -> Result<()> {
     for module in &modules {
         compile_prototypes(module, &declared)?;
     }
-    println!("{} kernels: declarations and device code agree", declared.len());
+    println!(
+        "{} kernels: declarations and device code agree",
+        declared.len()
+    );
     Ok(())
 }
 
@@ -122,8 +125,13 @@ fn declarations(list: &str) -> Result<BTreeMap<String, Declared>> {
 fn entries_of(module: &str, text: &str) -> Result<Vec<(String, Compiled)>> {
     let mut entries = Vec::new();
     for rest in text.split(".entry ").skip(1) {
-        let (name, rest) = rest.split_once('(').context("an entry without parameters")?;
-        let (list, rest) = rest.split_once("\n)").or_else(|| rest.split_once(')')).context("an open list")?;
+        let (name, rest) = rest
+            .split_once('(')
+            .context("an entry without parameters")?;
+        let (list, rest) = rest
+            .split_once("\n)")
+            .or_else(|| rest.split_once(')'))
+            .context("an open list")?;
         let parameters = list
             .split(',')
             .map(str::trim)
@@ -176,7 +184,10 @@ fn parameter(text: &str) -> Result<Parameter> {
     })
 }
 
-fn compare(declared: &BTreeMap<String, Declared>, compiled: &BTreeMap<String, Compiled>) -> Vec<String> {
+fn compare(
+    declared: &BTreeMap<String, Declared>,
+    compiled: &BTreeMap<String, Compiled>,
+) -> Vec<String> {
     let mut faults = Vec::new();
     for (entry, kernel) in compiled {
         let Some(ours) = declared.get(entry) else {
@@ -187,10 +198,15 @@ fn compare(declared: &BTreeMap<String, Declared>, compiled: &BTreeMap<String, Co
             continue;
         };
         if ours.module != kernel.module {
-            faults.push(format!("{entry} is in {}.cu, not in {}.cu", kernel.module, ours.module));
+            faults.push(format!(
+                "{entry} is in {}.cu, not in {}.cu",
+                kernel.module, ours.module
+            ));
         }
         if kernel.threads != Some(ours.threads) {
-            let found = kernel.threads.map_or("none".to_owned(), |threads| threads.to_string());
+            let found = kernel
+                .threads
+                .map_or("none".to_owned(), |threads| threads.to_string());
             faults.push(format!(
                 "{entry}: declared for {} threads a block, its __launch_bounds__ is {found}",
                 ours.threads
@@ -206,30 +222,52 @@ fn compare(declared: &BTreeMap<String, Declared>, compiled: &BTreeMap<String, Co
         }
         for (at, (ours, theirs)) in ours.parameters.iter().zip(&kernel.parameters).enumerate() {
             if ours != theirs {
-                faults.push(format!("{entry}: parameter {at} is {theirs:?}, declared {ours:?}"));
+                faults.push(format!(
+                    "{entry}: parameter {at} is {theirs:?}, declared {ours:?}"
+                ));
             }
         }
     }
     for (entry, kernel) in declared {
         if !compiled.contains_key(entry) {
-            faults.push(format!("{entry} is declared, but kernels/src/{}.cu has no such entry", kernel.module));
+            faults.push(format!(
+                "{entry} is declared, but kernels/src/{}.cu has no such entry",
+                kernel.module
+            ));
         }
     }
     faults
 }
 
 /// Has the host's C++ compiler compare the types.
-fn compile_prototypes(module: &sources::Module, declared: &BTreeMap<String, Declared>) -> Result<()> {
+fn compile_prototypes(
+    module: &sources::Module,
+    declared: &BTreeMap<String, Declared>,
+) -> Result<()> {
     let mut text = format!("#include \"{}\"\n", module.path.display());
-    for (entry, kernel) in declared.iter().filter(|(_, kernel)| kernel.module == module.name) {
-        writeln!(text, "extern \"C\" void {entry}({});", kernel.c_types.join(", "))?;
+    for (entry, kernel) in declared
+        .iter()
+        .filter(|(_, kernel)| kernel.module == module.name)
+    {
+        writeln!(
+            text,
+            "extern \"C\" void {entry}({});",
+            kernel.c_types.join(", ")
+        )?;
     }
     let file = repo::scratch("abi")?.join(format!("{}.cpp", module.name));
     fs::write(&file, text)?;
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     repo::output(
         Command::new(compiler)
-            .args(["-std=c++20", "-fsyntax-only", "-Wno-unknown-pragmas", "-x", "c++", "-I"])
+            .args([
+                "-std=c++20",
+                "-fsyntax-only",
+                "-Wno-unknown-pragmas",
+                "-x",
+                "c++",
+                "-I",
+            ])
             .arg(repo::root().join("kernels/include"))
             .arg("-I")
             .arg(repo::root().join("crates/cuzk-kernels/emulator"))
@@ -278,7 +316,11 @@ parameter 48 16 cuzk::Fp
         assert_eq!(entries.len(), 2);
         let (name, kernel) = &entries[0];
         assert_eq!((name.as_str(), kernel.threads), ("cuzk_x", Some(256)));
-        let sizes: Vec<_> = kernel.parameters.iter().map(|p| (p.bytes, p.align)).collect();
+        let sizes: Vec<_> = kernel
+            .parameters
+            .iter()
+            .map(|p| (p.bytes, p.align))
+            .collect();
         assert_eq!(sizes, [(8, 8), (8, 8), (4, 4), (48, 16)]);
         assert_eq!(entries[1].1.parameters, []);
         assert_eq!(entries[1].1.threads, None);
@@ -286,10 +328,11 @@ parameter 48 16 cuzk::Fp
 
     #[test]
     fn every_difference_is_told() {
-        let compiled: BTreeMap<_, _> = entries_of("m", PTX.split(".visible .entry cuzk_y").next().unwrap())
-            .unwrap()
-            .into_iter()
-            .collect();
+        let compiled: BTreeMap<_, _> =
+            entries_of("m", PTX.split(".visible .entry cuzk_y").next().unwrap())
+                .unwrap()
+                .into_iter()
+                .collect();
         assert_eq!(compare(&declared(LIST), &compiled), Vec::<String>::new());
         for (from, to, part) in [
             ("cuzk_x 256", "cuzk_x 128", "128 threads a block"),

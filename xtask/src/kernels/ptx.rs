@@ -41,7 +41,10 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         let (with, without): (Vec<u32>, Vec<u32>) =
             RELEASE.into_iter().partition(|sm| known.contains(sm));
         for sm in without {
-            println!("left out: sm_{sm}, which nvcc {} does not know", toolkit.version);
+            println!(
+                "left out: sm_{sm}, which nvcc {} does not know",
+                toolkit.version
+            );
         }
         targets.extend(with.into_iter().map(Target::Cubin));
         targets.insert(Target::Ptx(OLDEST));
@@ -72,9 +75,15 @@ pub(crate) fn from_nothing() -> Result<()> {
         fs::remove_dir_all(folder())?;
     }
     let begun = Instant::now();
-    let built = build(&toolkit, &[Target::Cubin(DEFAULT), Target::Ptx(OLDEST)].into())?;
+    let built = build(
+        &toolkit,
+        &[Target::Cubin(DEFAULT), Target::Ptx(OLDEST)].into(),
+    )?;
     let seconds = begun.elapsed().as_secs();
-    println!("{built} images with nvcc {} in {seconds} s", toolkit.version);
+    println!(
+        "{built} images with nvcc {} in {seconds} s",
+        toolkit.version
+    );
     if seconds > LIMIT_SECONDS {
         bail!("device code takes {seconds} s to build, the limit is {LIMIT_SECONDS} s");
     }
@@ -101,10 +110,13 @@ impl Options {
             match arg.as_str() {
                 "--nvcc" => options.nvcc = Some(args.next().context("--nvcc needs a path")?.into()),
                 "--sm" => {
-                    let list = args.next().context("--sm needs an architecture, as in 90")?;
+                    let list = args
+                        .next()
+                        .context("--sm needs an architecture, as in 90")?;
                     for sm in list.split(',') {
                         let number = sm.trim_start_matches("sm_").parse();
-                        let number = number.with_context(|| format!("--sm: \"{sm}\" is no architecture"))?;
+                        let number =
+                            number.with_context(|| format!("--sm: \"{sm}\" is no architecture"))?;
                         options.targets.insert(Target::Cubin(number));
                     }
                 }
@@ -214,7 +226,11 @@ pub(crate) fn build(toolkit: &Toolkit, targets: &BTreeSet<Target>) -> Result<usi
         .images
         .into_iter()
         // Of other sources: of no use to anybody.
-        .filter(|image| modules.iter().any(|m| m.name == image.module && m.sources == image.sources))
+        .filter(|image| {
+            modules
+                .iter()
+                .any(|m| m.name == image.module && m.sources == image.sources)
+        })
         .collect();
     let mut todo = Vec::new();
     for module in &modules {
@@ -266,7 +282,10 @@ fn compile_all(toolkit: &Toolkit, todo: &[Job<'_>]) -> Result<Vec<Image>> {
             scope.spawn(|| {
                 while let Some(job) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = compile(toolkit, job);
-                    results.lock().expect("no panic under the lock").push(result);
+                    results
+                        .lock()
+                        .expect("no panic under the lock")
+                        .push(result);
                 }
             });
         }
@@ -295,7 +314,11 @@ fn compile(toolkit: &Toolkit, (module, target, build): &Job<'_>) -> Result<Image
     let output = command.output().context("cannot run nvcc")?;
     let log = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{}\n{}{log}", repo::shown(&command), String::from_utf8_lossy(&output.stdout));
+        bail!(
+            "{}\n{}{log}",
+            repo::shown(&command),
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
     let bytes = fs::read(&unfinished)?;
     fs::write(folder().join(format!("{stem}.log")), log.as_bytes())?;
@@ -348,7 +371,11 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 fn remove_strangers(manifest: &Manifest) -> Result<()> {
     for entry in fs::read_dir(folder())? {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let known = name == manifest::FILE
             || manifest.images.iter().any(|image| {
                 name == image.file || name == format!("{}.log", stem(&image.module, image.target))

@@ -54,7 +54,8 @@ fn snapshot() -> PathBuf {
 /// Compares with the snapshot; an error where a figure has grown or is not recorded.
 pub(crate) fn check() -> Result<()> {
     let (toolkit, measured) = measure()?;
-    let text = fs::read_to_string(snapshot()).context("kernels/resources.json; record it with --accept")?;
+    let text = fs::read_to_string(snapshot())
+        .context("kernels/resources.json; record it with --accept")?;
     let recorded: Value = serde_json::from_str(&text)?;
     if recorded["toolkit"] != toolkit.as_str() {
         bail!(
@@ -64,7 +65,10 @@ pub(crate) fn check() -> Result<()> {
     }
     let (grown, shrunk) = compare(&recorded["kernels"], &measured);
     if !shrunk.is_empty() {
-        println!("less than recorded (--accept records it):\n{}", shrunk.join("\n"));
+        println!(
+            "less than recorded (--accept records it):\n{}",
+            shrunk.join("\n")
+        );
     }
     if !grown.is_empty() {
         bail!(
@@ -98,7 +102,10 @@ fn accept() -> Result<()> {
         lines.join(",\n")
     );
     fs::write(snapshot(), text)?;
-    println!("recorded {} kernels in kernels/resources.json", measured.len());
+    println!(
+        "recorded {} kernels in kernels/resources.json",
+        measured.len()
+    );
     Ok(())
 }
 
@@ -196,7 +203,13 @@ fn instruction_counts(sass: &str) -> BTreeMap<String, Figures> {
     let mut kernels = BTreeMap::new();
     for part in sass.split("Function : ").skip(1) {
         let (entry, body) = part.split_once('\n').unwrap_or((part, ""));
-        let mut figures = Figures::from([("code_bytes", 0), ("wide", 0), ("imad", 0), ("other", 0), ("local", 0)]);
+        let mut figures = Figures::from([
+            ("code_bytes", 0),
+            ("wide", 0),
+            ("imad", 0),
+            ("other", 0),
+            ("local", 0),
+        ]);
         let mut count = |name| *figures.get_mut(name).expect("named above") += 1;
         let mut end = 0;
         for line in body.lines() {
@@ -258,7 +271,13 @@ ptxas info    : Used 10 registers, used 0 barriers
 ";
         let kernels = assembler_figures(log).unwrap();
         let values = |entry: &str| {
-            let names = ["registers", "stack", "spill_stores", "spill_loads", "shared"];
+            let names = [
+                "registers",
+                "stack",
+                "spill_stores",
+                "spill_loads",
+                "shared",
+            ];
             names.map(|name| kernels[entry][name])
         };
         assert_eq!(values("cuzk_a"), [28, 8, 4, 16, 64]);
@@ -285,7 +304,8 @@ ptxas info    : Used 10 registers, used 0 barriers
     #[test]
     fn growth_is_told_apart_from_shrinking() {
         let figures: Figures = FIGURES.iter().map(|name| (*name, 10)).collect();
-        let measured = BTreeMap::from([("a".to_owned(), figures.clone()), ("b".to_owned(), figures)]);
+        let measured =
+            BTreeMap::from([("a".to_owned(), figures.clone()), ("b".to_owned(), figures)]);
         let mut same = json!({});
         for name in FIGURES {
             same[name] = json!(10);

@@ -42,7 +42,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 /// Sanitizers of older compilers fail where the kernel spreads addresses widely.
 fn fixed_addresses() -> Option<&'static str> {
     let works = Command::new("setarch").args(["-R", "true"]).status();
-    works.is_ok_and(|status| status.success()).then_some("setarch -R")
+    works
+        .is_ok_and(|status| status.success())
+        .then_some("setarch -R")
 }
 
 /// The host's target triple as cargo spells it in variables.

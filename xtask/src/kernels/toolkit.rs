@@ -100,7 +100,10 @@ fn installed_places() -> Vec<PathBuf> {
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda-")))
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("cuda-"))
+        })
         .map(|path| path.join("bin"))
         .collect();
     versions.sort();
@@ -119,22 +122,38 @@ fn wheels() -> Result<PathBuf> {
     let wanted = fs::read(&requirements)?;
     let stamp = dir.join("installed-from.txt");
     let home = dir.join("site/nvidia/cu13");
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) && home.join("bin/nvcc").is_file() {
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted)
+        && home.join("bin/nvcc").is_file()
+    {
         return Ok(home);
     }
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
     }
     fs::create_dir_all(&dir)?;
-    println!("installing nvcc from its Python wheels into {}", dir.display());
+    println!(
+        "installing nvcc from its Python wheels into {}",
+        dir.display()
+    );
     let venv = dir.join("venv");
     repo::output(Command::new("python3").args(["-m", "venv"]).arg(&venv))
         .context("python3 -m venv (on Debian: package python3-venv)")?;
     let pip = || {
         repo::output(
             Command::new(venv.join("bin/python"))
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-                .args(["--only-binary=:all:", "--no-deps", "--require-hashes", "--target"])
+                .args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                ])
+                .args([
+                    "--only-binary=:all:",
+                    "--no-deps",
+                    "--require-hashes",
+                    "--target",
+                ])
                 .arg(dir.join("site"))
                 .arg("-r")
                 .arg(&requirements),

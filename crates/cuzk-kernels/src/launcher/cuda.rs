@@ -75,9 +75,9 @@ impl CudaLauncher {
         let mut loaded = self.loaded.lock();
         if !loaded.contains_key(declaration.module) {
             let driver_version = self.device.info().driver_version;
-            let image = self
-                .images
-                .load(declaration.module, capability(&self.device), driver_version)?;
+            let image =
+                self.images
+                    .load(declaration.module, capability(&self.device), driver_version)?;
             loaded.insert(declaration.module, load(&image, driver_version)?);
         }
         let module = loaded.get_mut(declaration.module).expect("just loaded");
@@ -104,7 +104,10 @@ fn load(image: &Loaded, driver_version: i32) -> Result<Module> {
         Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
     ];
     // Each value is passed in the place of a pointer.
-    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len())];
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        std::ptr::without_provenance_mut(log.len()),
+    ];
     // PTX is read up to a zero.
     let mut bytes = image.bytes.to_vec();
     bytes.push(0);
@@ -140,7 +143,11 @@ fn load(image: &Loaded, driver_version: i32) -> Result<Module> {
 }
 
 impl Module {
-    fn function(&mut self, declaration: &Declaration, shared_bytes: u32) -> Result<sys::CUfunction> {
+    fn function(
+        &mut self,
+        declaration: &Declaration,
+        shared_bytes: u32,
+    ) -> Result<sys::CUfunction> {
         let refused = |file: &str, error| Error::Refused {
             file: file.to_owned(),
             error,
@@ -160,13 +167,20 @@ impl Module {
             }
         };
         if shared_bytes > function.shared_bytes {
-            let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let attribute =
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is of a loaded module.
-            unsafe { result::function::set_function_attribute(function.raw, attribute, shared_bytes as i32) }
-                .map_err(|error| Error::Launch {
-                    entry: declaration.entry,
-                    error: named("cuFuncSetAttribute")(error),
-                })?;
+            unsafe {
+                result::function::set_function_attribute(
+                    function.raw,
+                    attribute,
+                    shared_bytes as i32,
+                )
+            }
+            .map_err(|error| Error::Launch {
+                entry: declaration.entry,
+                error: named("cuFuncSetAttribute")(error),
+            })?;
             function.shared_bytes = shared_bytes;
         }
         self.functions.insert(declaration.entry, function);
@@ -193,7 +207,9 @@ impl Launcher for CudaLauncher {
     ) -> Result<()> {
         let entry = declaration.entry;
         let driver = cuda(self.device.driver())?;
-        driver.bind().map_err(|error| Error::Launch { entry, error })?;
+        driver
+            .bind()
+            .map_err(|error| Error::Launch { entry, error })?;
         let function = self.function(declaration, shape.shared_bytes)?;
         let mut addresses: Vec<*mut c_void> = arguments
             .iter()
@@ -231,7 +247,11 @@ impl Drop for CudaLauncher {
         for module in self.loaded.get_mut().values() {
             // SAFETY: loaded once, here; launches keep their code until they are done.
             if let Err(error) = unsafe { result::module::unload(module.raw) } {
-                tracing::warn!(file = module.file, ?error, "a kernel image was not unloaded");
+                tracing::warn!(
+                    file = module.file,
+                    ?error,
+                    "a kernel image was not unloaded"
+                );
             }
         }
     }

@@ -8,8 +8,8 @@ use cuzk_gpu_mem::{Device, Stream};
 use parking_lot::Mutex;
 
 use super::{Argument, Launcher, Shape};
-use crate::declare::{Declaration, Emulated, Kernel};
 use crate::declare::{Arguments, kernels};
+use crate::declare::{Declaration, Emulated, Kernel};
 use crate::device_type::PtrMut;
 use crate::error::{Error, Result};
 
@@ -65,7 +65,13 @@ impl Owned {
 
     /// # Safety
     /// As for [`Launcher::submit`].
-    unsafe fn run(&mut self, body: Emulated, shape: Shape, seed: u64, workers: u32) -> Result<(), String> {
+    unsafe fn run(
+        &mut self,
+        body: Emulated,
+        shape: Shape,
+        seed: u64,
+        workers: u32,
+    ) -> Result<(), String> {
         let words = self.words.as_mut_ptr();
         let mut addresses: Vec<*mut u128> = self
             .starts
@@ -118,7 +124,10 @@ impl EmulatorLauncher {
     pub fn new(device: &Device) -> Self {
         let given = std::env::var("CUZK_EMULATOR_SEED").ok().and_then(|text| {
             let digits = text.strip_prefix("0x");
-            digits.map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+            digits.map_or_else(
+                || text.parse().ok(),
+                |hex| u64::from_str_radix(hex, 16).ok(),
+            )
         });
         Self::with_seed(device, given.unwrap_or_else(seed_of_now))
     }

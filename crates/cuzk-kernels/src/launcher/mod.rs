@@ -73,7 +73,9 @@ impl Shape {
         };
         let [x, y, z] = self.grid;
         if x > i32::MAX as u32 || y > 65_535 || z > 65_535 {
-            return refuse(format!("a grid of {x} x {y} x {z} blocks is too large for CUDA"));
+            return refuse(format!(
+                "a grid of {x} x {y} x {z} blocks is too large for CUDA"
+            ));
         }
         let threads = self.threads();
         if threads == 0 || threads > u64::from(declaration.threads) {
@@ -142,8 +144,6 @@ pub fn open(device: &Device) -> Result<Box<dyn Launcher>> {
     #[cfg(not(feature = "emu"))]
     Err(Error::NoEmulator)
 }
-
-
 
 pub(crate) fn same_device(one: &Device, other: &Device) -> bool {
     Arc::ptr_eq(one.driver(), other.driver())
