@@ -661,8 +661,13 @@ void Worker::run_block(unsigned number) {
         const size_t choices = ready.size() + (unstarted.empty() ? 0 : 1);
         const size_t choice = random() % choices;
         if (choice == ready.size()) {
+            Thread* thread = begin_next();
+            if (thread == nullptr) {
+                // Another worker's block has failed just now.
+                return;
+            }
             Fiber* fiber = take_fiber();
-            fiber->thread = begin_next();
+            fiber->thread = thread;
             switch_to(fiber);
         } else {
             Thread* thread = ready[choice];

@@ -17,7 +17,8 @@ fn device() -> Device {
 
 #[test]
 fn blocks_warps_and_atomics_work_in_any_order() {
-    for seed in 0..20 {
+    let seeds = if option_env!("CUZK_SANITIZER").is_some() { 2 } else { 10 };
+    for seed in 0..seeds {
         let passed = self_test(&EmulatorLauncher::with_seed(&device(), seed << 32)).unwrap();
         assert!(passed.passed.len() >= 4, "{passed:?}");
     }
@@ -154,4 +155,40 @@ fn shapes_are_checked() {
         faulty::RACE.launch(&launcher, &foreign, Shape::blocks(1, 64), ((&view).into(),))
     };
     assert!(matches!(refused, Err(Error::WrongDevice { .. })));
+}
+
+/// Under a sanitizer: the kernels that are wrong in its way, each in a process of its own.
+#[test]
+fn sanitizers_see_what_they_should() {
+    let expected: &[(&str, &str)] = match option_env!("CUZK_SANITIZER") {
+        Some("address") => &[("past_the_end", "heap-buffer-overflow")],
+        Some("undefined") => &[("shift", "shift exponent")],
+        Some("thread") => &[("race", "data race"), ("block_race", "data race")],
+        _ => return,
+    };
+    for (kernel, complaint) in expected {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "one_faulty_kernel", "--ignored", "--nocapture"])
+            .env("CUZK_FAULTY_KERNEL", kernel)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains(complaint), "{kernel}: {text}");
+    }
+}
+
+#[test]
+#[ignore = "the sanitizers' test starts it"]
+fn one_faulty_kernel() {
+    let (kernel, threads) = match std::env::var("CUZK_FAULTY_KERNEL").as_deref() {
+        Ok("past_the_end") => (&faulty::PAST_THE_END, 32),
+        Ok("shift") => (&faulty::SHIFT, 32),
+        Ok("race") => (&faulty::RACE, 64),
+        Ok("block_race") => (&faulty::BLOCK_RACE, 64),
+        _ => return,
+    };
+    let mut out = vec![0_u32; threads as usize];
+    let argument = (PtrMut::of_host(&mut out),);
+    // SAFETY: these kernels write one word a thread; what else they do is for the sanitizer to stop.
+    unsafe { run(kernel, Shape::blocks(2, threads), argument, 1) }.unwrap();
 }
