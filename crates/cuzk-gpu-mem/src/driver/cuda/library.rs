@@ -11,6 +11,7 @@ use super::named;
 use crate::driver::{Code, DriverError, DriverResult};
 use crate::error::Unavailable;
 use crate::info::{Capability, DeviceInfo, PciAddress, Uuid};
+use crate::select::Selector;
 
 /// The oldest driver that has every call this crate makes: CUDA 11.4, for `cuDeviceGetUuid_v2`.
 /// (Memory pools came with 11.2. `cuEventElapsedTime_v2`, which cudarc's wrapper wants, is newer and
@@ -30,7 +31,14 @@ static INIT: OnceLock<Init> = OnceLock::new();
 ///
 /// A machine without a GPU thus probes once. A child forked after the probe is told so.
 pub(super) fn init() -> Result<(), Unavailable> {
-    let init = INIT.get_or_init(|| {
+    init_once(&INIT, load)
+}
+
+fn init_once(
+    once: &OnceLock<Init>,
+    load: impl FnOnce() -> Result<i32, Unavailable>,
+) -> Result<(), Unavailable> {
+    let init = once.get_or_init(|| {
         let (version, outcome) = match load() {
             Ok(version) => (version, Ok(())),
             Err(error) => (0, Err(error)),
@@ -93,8 +101,8 @@ pub(super) fn unavailable(error: DriverError) -> Unavailable {
     }
 }
 
-/// Every device the driver shows. [`init`] has succeeded.
-pub(super) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
+/// How many devices the driver shows. [`init`] has succeeded.
+fn count() -> Result<c_int, Unavailable> {
     let count = result::device::get_count()
         .map_err(named("cuDeviceGetCount"))
         .map_err(unavailable)?;
@@ -104,9 +112,44 @@ pub(super) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
             Code::NO_DEVICE,
         )));
     }
-    (0..count)
-        .map(|ordinal| describe(ordinal).map_err(unavailable))
-        .collect()
+    Ok(count)
+}
+
+/// Every device the driver shows and can describe. [`init`] has succeeded.
+pub(super) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
+    described(count()?, describe)
+}
+
+/// One device. [`init`] has succeeded.
+pub(super) fn device(ordinal: u32) -> Result<DeviceInfo, Unavailable> {
+    let count = count()?;
+    match c_int::try_from(ordinal) {
+        Ok(ordinal) if ordinal < count => describe(ordinal).map_err(unavailable),
+        _ => Selector::Ordinal(ordinal).pick(&described(count, describe)?),
+    }
+}
+
+/// Those of the devices that can be described: one that has failed, or is taken, hides no other.
+/// Without any, what the first one said.
+fn described(
+    count: c_int,
+    describe: impl Fn(c_int) -> DriverResult<DeviceInfo>,
+) -> Result<Vec<DeviceInfo>, Unavailable> {
+    let mut devices = Vec::new();
+    let mut first_error = None;
+    for ordinal in 0..count {
+        match describe(ordinal) {
+            Ok(info) => devices.push(info),
+            Err(error) => {
+                tracing::warn!(ordinal, %error, "the device cannot be described and is not listed");
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) if devices.is_empty() => Err(unavailable(error)),
+        _ => Ok(devices),
+    }
 }
 
 fn describe(ordinal: c_int) -> DriverResult<DeviceInfo> {
@@ -172,4 +215,64 @@ pub(super) fn elapsed_time() -> Option<ElapsedTime> {
                 .map(|found| *found)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A machine without a GPU is probed once; later answers cost nothing. (GP-16)
+    #[test]
+    fn the_probe_is_made_once() {
+        let loads = Cell::new(0);
+        let once = OnceLock::new();
+        for _ in 0..1000 {
+            let load = || {
+                loads.set(loads.get() + 1);
+                Err(Unavailable::NoLibrary)
+            };
+            assert_eq!(init_once(&once, load), Err(Unavailable::NoLibrary));
+        }
+        assert_eq!(loads.get(), 1);
+    }
+
+    /// A process that has not initialised CUDA itself must not use what its parent has.
+    #[test]
+    fn a_child_of_the_process_that_probed_is_told() {
+        let once = OnceLock::new();
+        let opened_by = std::process::id() + 1;
+        let init = Init {
+            pid: opened_by,
+            version: MIN_DRIVER_VERSION,
+            outcome: Ok(()),
+        };
+        assert!(once.set(init).is_ok());
+        let here = std::process::id();
+        assert_eq!(
+            init_once(&once, || Ok(0)),
+            Err(Unavailable::Forked { opened_by, here })
+        );
+    }
+
+    #[test]
+    fn a_device_that_fails_hides_no_other() {
+        let broken = DriverError::new("cuDeviceGetAttribute", Code::ECC_UNCORRECTABLE);
+        let describe = |ordinal: c_int| match ordinal {
+            1 => Err(broken),
+            _ => Ok(DeviceInfo {
+                ordinal: ordinal as u32,
+                ..DeviceInfo::simulated(1 << 30)
+            }),
+        };
+        let ordinals = |devices: Vec<DeviceInfo>| -> Vec<u32> {
+            devices.iter().map(|info| info.ordinal).collect()
+        };
+        assert_eq!(described(3, describe).map(ordinals), Ok(vec![0, 2]));
+        assert_eq!(
+            described(1, |_| Err(broken)),
+            Err(Unavailable::Lost { error: broken })
+        );
+    }
 }

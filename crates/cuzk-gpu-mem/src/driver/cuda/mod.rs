@@ -68,7 +68,7 @@ unsafe impl Send for CudaDriver {}
 // SAFETY: as above; no call mutates the struct.
 unsafe impl Sync for CudaDriver {}
 
-/// All devices the driver shows; opens no context.
+/// All devices the driver shows and can describe; opens no context.
 pub(crate) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
     library::init()?;
     library::list()
@@ -78,13 +78,7 @@ impl CudaDriver {
     /// Opens the device of that ordinal: retains its primary context and prepares the pool.
     pub fn open(ordinal: u32, pool: PoolSettings) -> Result<Arc<Self>, Unavailable> {
         library::init()?;
-        let info = library::list()?
-            .into_iter()
-            .find(|info| info.ordinal == ordinal)
-            .ok_or_else(|| Unavailable::NotFound {
-                wanted: ordinal.to_string(),
-                visible: vec![],
-            })?;
+        let info = library::device(ordinal)?;
         if !info.has_pools {
             return Err(Unavailable::NoPools { device: ordinal });
         }
