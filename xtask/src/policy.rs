@@ -166,6 +166,43 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_dependencies_says_who_uses_them() {
+        let page = std::fs::read_to_string(repo::root().join("docs/dependencies.md")).unwrap();
+        let (_, table) = page.split_once("## In what users build").unwrap();
+        let (table, _) = table.split_once("\n## ").unwrap();
+        let metadata = repo::metadata().unwrap();
+        let users = |name: &str| -> Vec<String> {
+            let packages = metadata["packages"].as_array().unwrap().iter();
+            packages
+                .filter(|package| {
+                    let mut dependencies = package["dependencies"].as_array().unwrap().iter();
+                    dependencies.any(|d| d["name"] == name && d["kind"].is_null())
+                })
+                .filter_map(|package| package["name"].as_str()?.strip_prefix("cuzk-"))
+                .filter(|user| !["testkit", "fuzz", "benches"].contains(user))
+                .map(str::to_owned)
+                .collect()
+        };
+        let mut rows = 0;
+        for line in table.lines().filter(|line| line.starts_with("| `")) {
+            let mut cells = line.trim_matches('|').split(" | ");
+            let (names, who) = (cells.next().unwrap(), cells.next().unwrap());
+            let (who, _) = who.split_once(';').unwrap_or((who, ""));
+            let said: std::collections::BTreeSet<String> = who
+                .split(", ")
+                .filter(|user| *user != "tests")
+                .map(str::to_owned)
+                .collect();
+            let found = names
+                .split(',')
+                .flat_map(|name| users(name.trim_matches([' ', '`'])));
+            assert_eq!(said, found.collect(), "who uses{names}");
+            rows += 1;
+        }
+        assert!(rows > 10, "the table is not where it was");
+    }
+
+    #[test]
     fn every_host_and_path_is_found() {
         for host in REGISTRY_HOSTS {
             let line = format!("\"https://{}/x/-/x-1.tgz\"", host.concat());

@@ -1,16 +1,15 @@
 //! The command line, and the environment variables that stand in for flags.
 
-use std::ffi::OsString;
+mod parse;
+
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser};
-use clap::{Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::parse::{parse, variable_of, variables};
 use crate::device::DeviceChoice;
-use crate::environment;
-use crate::exit::{self, Exit};
+use crate::exit;
 use crate::sizes;
 
 const AFTER_HELP: &str = "\
@@ -297,104 +296,6 @@ fn parse_hash(text: &str) -> Result<blake3::Hash, String> {
     blake3::Hash::from_hex(text).map_err(|_| "a BLAKE3 hash has 64 hexadecimal digits".into())
 }
 
-/// Parses the command line. What clap has to say (help, version, errors) it says here.
-pub(crate) fn parse() -> Result<Invocation, Exit> {
-    parse_from(std::env::args_os()).map_err(|error| {
-        let exit = if error.use_stderr() {
-            Exit::Usage
-        } else {
-            Exit::Success
-        };
-        let printed = error.print();
-        environment::explain(&error);
-        crate::after_printing(printed, exit)
-    })
-}
-
-fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
-    let mut command = Cli::command();
-    let matches = command.try_get_matches_from_mut(args)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    let mut command = cli.command;
-    if let Some((_, matches)) = matches.subcommand() {
-        let from_environment =
-            |id: &str| matches.value_source(id) == Some(ValueSource::EnvVariable);
-        match &mut command {
-            Command::Prove(args) => args.inputs.let_flags_win(matches, from_environment),
-            Command::Verify(args) => args.let_flags_win(matches, from_environment),
-            Command::Inspect(_) | Command::Devices(_) => {}
-        }
-    }
-    Ok(Invocation {
-        command,
-        logs: cli.logs,
-    })
-}
-
-/// Whether any of `ids` stands on the command line itself.
-fn any_flag(matches: &ArgMatches, ids: &[&str]) -> bool {
-    ids.iter()
-        .any(|id| matches.value_source(id) == Some(ValueSource::CommandLine))
-}
-
-impl InputArgs {
-    /// A key named by a flag wins over keys of other kinds named in the environment.
-    fn let_flags_win(&mut self, matches: &ArgMatches, from_environment: impl Fn(&str) -> bool) {
-        if any_flag(matches, &["zkey", "params", "pk", "synthetic"]) {
-            drop_if(&mut self.zkey, from_environment("zkey"));
-            drop_if(&mut self.params, from_environment("params"));
-            drop_if(&mut self.pk, from_environment("pk"));
-            drop_if(&mut self.synthetic, from_environment("synthetic"));
-        }
-        if self.synthetic.is_some() {
-            drop_if(&mut self.wtns, from_environment("wtns"));
-            drop_if(&mut self.r1cs, from_environment("r1cs"));
-        } else {
-            drop_if(&mut self.shape, from_environment("shape"));
-            drop_if(&mut self.family, from_environment("family"));
-        }
-    }
-}
-
-impl VerifyArgs {
-    fn let_flags_win(&mut self, matches: &ArgMatches, from_environment: impl Fn(&str) -> bool) {
-        if any_flag(matches, &["vk", "zkey", "params", "pk"]) {
-            drop_if(&mut self.vk, from_environment("vk"));
-            drop_if(&mut self.zkey, from_environment("zkey"));
-            drop_if(&mut self.params, from_environment("params"));
-            drop_if(&mut self.pk, from_environment("pk"));
-        }
-    }
-}
-
-fn drop_if<T>(value: &mut Option<T>, drop: bool) {
-    if drop {
-        *value = None;
-    }
-}
-
-/// The names of all environment variables that stand in for a flag.
-pub(crate) fn variables() -> Vec<String> {
-    let command = Cli::command();
-    let all = command
-        .get_subcommands()
-        .flat_map(clap::Command::get_arguments)
-        .chain(command.get_arguments());
-    let mut names: Vec<String> = all
-        .filter_map(|arg| arg.get_env()?.to_str().map(str::to_owned))
-        .collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// The environment variable of a flag as clap writes it in errors: `--threads <N>`.
-pub(crate) fn variable_of(flag: &str) -> Option<String> {
-    let name = flag.strip_prefix("--")?.split([' ', '=']).next()?;
-    let variable = format!("CUZK_{}", name.to_ascii_uppercase().replace('-', "_"));
-    variables().contains(&variable).then_some(variable)
-}
-
 /// A usage error found after parsing.
 pub(crate) fn usage(text: impl Into<String>) -> exit::Failure {
     exit::Failure::Usage(text.into())
@@ -402,6 +303,8 @@ pub(crate) fn usage(text: impl Into<String>) -> exit::Failure {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
     #[test]

@@ -73,8 +73,7 @@ impl Limit {
 }
 
 /// What proving takes beside the loaded inputs: the vectors over the domain with the tables of the
-/// transforms, sorted digits and buckets of each thread, and the program itself. Measured from 2^14
-/// to 2^19 rows on 2 threads: some 190 bytes a row.
+/// transforms, sorted digits and buckets of each thread, and the program itself.
 pub(crate) fn proving_bytes(domain_size: u64, threads: usize) -> u64 {
     let buckets = domain_size.saturating_mul(256).min(8 * MIB);
     (6 * 32 * domain_size)

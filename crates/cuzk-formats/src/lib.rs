@@ -1,6 +1,6 @@
 //! Groth16 files over BLS12-381, read into one neutral model and written back.
 //!
-//! Every reader takes a [`ReadAt`] (an opened [`FileSource`], or [`Bytes`] in memory) and
+//! Every reader takes a [`ReadAt`] (an opened [`FileSource`], or [`BytesSource`] in memory) and
 //! [`LoadOptions`]. Every file is hostile until checked: counts are compared with the bytes left
 //! before anything is allocated, field elements must be below their modulus, points must be on the
 //! curve. What is wrong comes back as an [`Error`] with its place, what is merely odd as a [`Note`].

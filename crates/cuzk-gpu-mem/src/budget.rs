@@ -5,8 +5,11 @@
 //! need or hold; as sections exclude each other, claims count by the largest, not by their sum:
 //!
 //! ```text
-//! committed = outside + max(claim.bytes over all claims)      committed <= limit, always
+//! committed = outside + max(claim.bytes over all claims)      committed <= limit
 //! ```
+//!
+//! Nothing that is reserved, drawn or admitted exceeds the limit. Only [`Budget::set_limit`] can put
+//! the limit below what is committed already: then nothing more is given out until enough is back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -191,7 +194,8 @@ impl Budget {
         holders
     }
 
-    /// Lowers or raises the limit; what is held stays held.
+    /// Lowers or raises the limit; what is held, promised or claimed stays so, and may exceed a
+    /// lowered limit until it is returned.
     pub fn set_limit(&self, bytes: u64) {
         self.ledger.lock().limit = bytes;
         self.changed.notify_all();
@@ -466,6 +470,21 @@ mod tests {
         assert_eq!(budget.state().held(), 4);
         drop(staged);
         assert_eq!(budget.state().held(), 0);
+    }
+
+    #[test]
+    fn a_lowered_limit_gives_out_nothing_until_enough_is_back() {
+        let budget = Budget::new(10);
+        let first = budget.reserve("a", 6).unwrap();
+        let claim = budget.open_claim();
+        let drawn = claim.draw("b", 4).unwrap();
+        budget.set_limit(5);
+        assert_eq!(budget.state().committed(), 10);
+        assert!(budget.reserve("c", 1).is_none() && claim.draw("c", 1).is_none());
+        drop((drawn, claim));
+        assert!(budget.reserve("c", 1).is_none());
+        drop(first);
+        assert!(budget.reserve("c", 5).is_some());
     }
 
     #[test]

@@ -43,8 +43,11 @@ pub(crate) struct Inner {
 impl Device {
     /// Opens the CUDA device that `selector` names. This creates (or joins) its primary context.
     pub fn open(selector: &Selector, settings: Settings) -> Result<Self> {
-        let info = selector.pick(&crate::list()?)?;
-        let driver = CudaDriver::open(info.ordinal, settings.pool)?;
+        let ordinal = match selector {
+            Selector::Ordinal(ordinal) => *ordinal,
+            Selector::Uuid(_) | Selector::Pci(_) => selector.pick(&crate::list()?)?.ordinal,
+        };
+        let driver = CudaDriver::open(ordinal, settings.pool)?;
         let mut settings = settings;
         let host = settings.host.take();
         settings.host =
@@ -52,7 +55,7 @@ impl Device {
         Self::with_driver(driver, settings)
     }
 
-    /// Opens the first device that works, as `--device auto` does. The error says why none did.
+    /// Opens the first device that works. The error says why none did.
     pub fn open_first(settings: &Settings) -> Result<Self> {
         let mut first_error = None;
         for info in crate::list()? {

@@ -21,7 +21,7 @@ pub enum Error {
     OutOfMemory(Box<OutOfMemory>),
 
     /// The pinned pool's budget does not allow the request.
-    #[error("pinned memory: {} wanted for {label}, {} of {} in use; raise the host limit or finish transfers first",
+    #[error("pinned memory: {} wanted for {label}, {} of {} in use; raise the pinned limit (Settings::pinned_limit) or finish transfers first",
             Bytes(*requested), Bytes(*in_use), Bytes(*limit))]
     PinnedBudget {
         /// What it was for.
@@ -197,7 +197,7 @@ impl fmt::Display for OutOfMemory {
 pub enum Unavailable {
     /// The driver's library is not on this machine.
     #[error(
-        "no CUDA driver library (libcuda.so.1, nvcuda.dll) was found; install the NVIDIA driver, or in a container run it with GPU access (for example --gpus all), or use --device cpu"
+        "no CUDA driver library (libcuda.so.1, nvcuda.dll) was found; install the NVIDIA driver, or in a container run it with GPU access (for example --gpus all), or go on without a device"
     )]
     NoLibrary,
     /// A stub of the toolkit was found in place of the driver.
@@ -261,6 +261,14 @@ pub enum Unavailable {
         wanted: String,
         /// What there is.
         visible: Vec<String>,
+    },
+    /// Several devices answer to the name given.
+    #[error("{wanted} names several devices: {}; write more of its digits", candidates.join(", "))]
+    Ambiguous {
+        /// As the user wrote it.
+        wanted: String,
+        /// Those that answer to it.
+        candidates: Vec<String>,
     },
     /// The text names no device in any of the known ways.
     #[error(

@@ -140,6 +140,22 @@ impl Device {
     /// # Ok::<(), cuzk_gpu_mem::Error>(())
     /// ```
     ///
+    /// A section that is started inside another one, and an allocation beside the section's own, are
+    /// refused as [`Error::InsideCompute`] on the thread that is inside. Other threads are not known
+    /// to work for it: one that starts a section waits for the permit, so a section must never wait
+    /// for a thread that may (a thread pool whose jobs call [`Device::compute`]). Lend `cx` to those
+    /// threads instead; it is `Sync`.
+    ///
+    /// ```
+    /// # fn f(device: &cuzk_gpu_mem::Device) -> cuzk_gpu_mem::Result<()> {
+    /// device.compute(|cx| {
+    ///     std::thread::scope(|threads| {
+    ///         threads.spawn(|| cx.alloc::<u64>("scratch", 8).map(drop));
+    ///     });
+    /// })
+    /// # }
+    /// ```
+    ///
     /// A buffer of the section cannot be returned from it:
     ///
     /// ```compile_fail
@@ -232,7 +248,20 @@ impl<'cx> Compute<'cx> {
         self.device
     }
 
-    /// The section's stream; its buffers are at home there.
+    /// The section's stream; its buffers are at home there. Lent for the section: what is queued
+    /// there is done when the section ends.
+    ///
+    /// ```compile_fail,E0521
+    /// # fn f(device: &cuzk_gpu_mem::Device) {
+    /// let mut kept = None;
+    /// let _ = device.compute(|cx| kept = Some(cx.stream()));
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0277
+    /// fn f<T: Clone>() {}
+    /// f::<cuzk_gpu_mem::Stream>();
+    /// ```
     pub fn stream(&self) -> &Stream {
         &self.stream
     }

@@ -23,7 +23,8 @@ pub enum Selector {
     Ordinal(u32),
     /// `GPU-...` or `MIG-...`, in full or the first digits, as `CUDA_VISIBLE_DEVICES` takes it.
     Uuid(String),
-    /// `domain:bus:device.function`, domain and function optional.
+    /// `domain:bus:device.0`, domain and function optional. Other functions of a card (its sound,
+    /// its USB port) are no devices.
     Pci(PciAddress),
 }
 
@@ -69,7 +70,9 @@ fn pci_address(text: &str) -> Option<PciAddress> {
             .then(|| u32::from_str_radix(digits, 16).ok())
             .flatten()
     };
-    hex(function, 1)?;
+    if hex(function, 1)? != 0 {
+        return None;
+    }
     let mut parts = address.rsplit(':');
     let device = hex(parts.next()?, 2)?;
     let bus = hex(parts.next()?, 2)?;
@@ -103,27 +106,41 @@ impl Selector {
         }
     }
 
-    /// The device of the list that this names.
+    /// The one device of the list that this names.
     pub fn pick(&self, devices: &[DeviceInfo]) -> Result<DeviceInfo, Unavailable> {
-        devices
-            .iter()
-            .find(|info| self.matches(info))
-            .cloned()
-            .ok_or_else(|| Unavailable::NotFound {
-                wanted: self.to_string(),
-                visible: devices
-                    .iter()
-                    .map(|d| format!("{} ({}, GPU-{}, {})", d.ordinal, d.name, d.uuid, d.pci))
-                    .collect(),
-            })
+        let matching: Vec<_> = devices.iter().filter(|info| self.matches(info)).collect();
+        let wanted = || self.to_string();
+        match matching[..] {
+            [info] => Ok(info.clone()),
+            [] => Err(Unavailable::NotFound {
+                wanted: wanted(),
+                visible: devices.iter().map(name_of).collect(),
+            }),
+            _ => Err(Unavailable::Ambiguous {
+                wanted: wanted(),
+                candidates: matching.into_iter().map(name_of).collect(),
+            }),
+        }
     }
+}
+
+/// A device by all its names.
+fn name_of(info: &DeviceInfo) -> String {
+    let DeviceInfo {
+        ordinal,
+        name,
+        uuid,
+        pci,
+        ..
+    } = info;
+    format!("{ordinal} ({name}, GPU-{uuid}, {pci})")
 }
 
 fn hex_of(uuid: Uuid) -> String {
     uuid.0.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// All devices that the CUDA driver shows this process, in its order.
+/// All devices that the CUDA driver shows this process and can describe, in its order.
 ///
 /// Loads the driver's library and asks it; opens no context and takes no device memory.
 /// `CUDA_VISIBLE_DEVICES` is honoured, by the driver itself.
@@ -183,6 +200,7 @@ mod tests {
             "3b.0",
             "99999999999",
             "0:+1:2",
+            "0001:3b:02.1",
         ] {
             let error = text.parse::<Selector>().unwrap_err();
             assert_eq!(
@@ -192,6 +210,21 @@ mod tests {
                 }
             );
         }
+    }
+
+    #[test]
+    fn a_beginning_that_two_share_is_refused_with_both() {
+        let mut devices = two();
+        devices[0].uuid.0[0] = 0xab;
+        let selector: Selector = "GPU-ab".parse().unwrap();
+        let error = selector.pick(&devices).unwrap_err();
+        assert!(
+            matches!(&error, Unavailable::Ambiguous { candidates, .. } if candidates.len() == 2)
+        );
+        let text = error.to_string();
+        assert!(text.starts_with("GPU-ab names several devices: 0 (simulated device, GPU-ab1111"));
+        let selector: Selector = "GPU-abab".parse().unwrap();
+        assert_eq!(selector.pick(&devices).unwrap().ordinal, 1);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum Sharing {
 /// Settings of a [`Device`](crate::Device).
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Most bytes of device memory to commit (`--vram-limit`); `None` is the whole device.
+    /// Most bytes of device memory to commit; `None` is the whole device.
     pub limit: Option<u64>,
     /// Bytes of device memory left alone, for the display and for what the driver needs itself.
     pub reserve: u64,
@@ -33,7 +33,7 @@ pub struct Settings {
     /// with memory in hand wait for each other. On out of memory, let go of what is staged and
     /// admit again.
     pub wait_for_memory: Duration,
-    /// Budget of the pinned pool in bytes (`--host-limit`), where this device makes one.
+    /// Budget of the pinned pool in bytes, where this device makes one.
     pub pinned_limit: u64,
     /// Pinned memory and registrations. `None`: CUDA devices of one process share theirs, whose
     /// budget the first of them sets; other devices get their own.

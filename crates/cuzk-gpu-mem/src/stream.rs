@@ -12,8 +12,11 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::recorder::Recorder;
 
-/// An ordered queue of work on a device. Clones are the same queue.
-#[derive(Clone, Debug)]
+/// An ordered queue of work on a device.
+///
+/// It is not `Clone`: who is lent one, as a compute section lends its own, cannot keep it and queue
+/// work after the section has ended. Share one by reference, or in an `Arc`.
+#[derive(Debug)]
 pub struct Stream {
     pub(crate) device: Device,
     pub(crate) core: Arc<StreamCore>,

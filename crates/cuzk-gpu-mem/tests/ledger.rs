@@ -113,7 +113,7 @@ impl World {
         let device = open_with(&driver, |settings| settings.reserve = RESERVE);
         let streams = ["s0", "s1", "s2"]
             .map(|label| device.stream(label).unwrap())
-            .to_vec();
+            .into();
         driver.set_completion(Completion::Lazy);
         Self {
             driver,

@@ -42,7 +42,7 @@ impl HostInner {
                 bytes,
                 %error,
                 "{what} could not be page-locked; transfers fall back to pageable memory and are \
-                 slower (raise the memlock limit, or lower --host-limit); said once"
+                 slower (raise the memlock limit, or lower the pinned limit); said once"
             );
         }
     }
@@ -55,7 +55,7 @@ impl HostMemory {
     /// Longest single registration: drivers refuse very long ones (512 GiB has been seen).
     pub const REGISTRATION_CHUNK: usize = 64 << 30;
 
-    /// Pinned memory with a budget of `limit` bytes (`--host-limit`).
+    /// Pinned memory with a budget of `limit` bytes.
     pub fn new(driver: Arc<dyn Driver>, limit: u64) -> Self {
         Self::with_chunk(driver, limit, Self::REGISTRATION_CHUNK)
     }

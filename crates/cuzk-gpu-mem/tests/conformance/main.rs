@@ -11,7 +11,26 @@ mod order;
 mod processes;
 mod rig;
 
+use cuzk_gpu_mem::driver::CudaDriver;
+use cuzk_gpu_mem::{Device, Error, PoolSettings, Selector, Settings, Unavailable, list};
 use rig::Rig;
+
+/// An ordinal that is not there is named, with what is.
+#[test]
+fn gpu_an_ordinal_out_of_range_is_refused() {
+    if !rig::card_is_there("an ordinal out of range") {
+        return;
+    }
+    let there = list().unwrap().len();
+    let named = |reason: &Unavailable| match reason {
+        Unavailable::NotFound { wanted, visible } => wanted == "99" && visible.len() == there,
+        _ => false,
+    };
+    let refused = Device::open(&Selector::Ordinal(99), Settings::default());
+    assert!(matches!(&refused, Err(Error::Unavailable(reason)) if named(reason)));
+    let refused = CudaDriver::open(99, PoolSettings::default());
+    assert!(matches!(&refused, Err(reason) if named(reason)));
+}
 
 macro_rules! suite {
     ($($module:ident::$test:ident,)*) => {

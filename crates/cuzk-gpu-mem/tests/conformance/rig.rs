@@ -44,12 +44,7 @@ impl Rig {
 
     /// A card with a ballast, or the reason why not.
     pub(crate) fn card(test: &str) -> Option<Self> {
-        if let Err(reason) = list() {
-            assert!(
-                std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
-                "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
-            );
-            say(&format!("{test}: skipped on a card: {reason}"));
+        if !card_is_there(test) {
             return None;
         }
         let alone = CARD.lock();
@@ -155,6 +150,17 @@ impl Drop for Rig {
             }
         }
     }
+}
+
+/// Whether there is a card; where there must be one, that there is.
+pub(crate) fn card_is_there(test: &str) -> bool {
+    let Err(reason) = list() else { return true };
+    assert!(
+        std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
+        "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
+    );
+    say(&format!("{test}: skipped on a card: {reason}"));
+    false
 }
 
 /// Tests talk to whoever runs them.

@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use cudarc::driver::sys;
 use cudarc::driver::sys::CUmemPool_attribute as PoolAttribute;
-use cudarc::driver::{result, sys};
 
-use super::{CudaDriver, library, named};
+use super::{CudaDriver, raw};
 use crate::driver::{
-    AllocKind, Code, Copy, DevicePtr, Driver, DriverError, DriverResult, EventId, HostWork,
-    MemInfo, Point, StreamId,
+    AllocKind, Code, Copy, DevicePtr, Driver, DriverResult, EventId, HostWork, MemInfo, Point,
+    StreamId,
 };
 use crate::info::DeviceInfo;
 
@@ -18,10 +18,6 @@ const REGISTER_PORTABLE: u32 = 1;
 
 fn event(event: EventId) -> sys::CUevent {
     ptr::with_exposed_provenance_mut(event.0 as usize)
-}
-
-fn check(call: &'static str, code: sys::CUresult) -> DriverResult<()> {
-    code.result().map_err(named(call))
 }
 
 /// Runs boxed host work that `cuLaunchHostFunc` was given; a panic must not cross into the driver.
@@ -35,19 +31,17 @@ unsafe extern "C" fn run_host_work(work: *mut c_void) {
 
 impl CudaDriver {
     fn pool_attribute(&self, attribute: PoolAttribute) -> DriverResult<u64> {
-        let mut value = 0_u64;
-        // SAFETY: the pool lives as long as `self`; these attributes are 64-bit.
-        unsafe { result::mem_pool::get_attribute(self.pool, attribute, (&raw mut value).cast()) }
-            .map_err(named("cuMemPoolGetAttribute"))?;
-        Ok(value)
+        raw::returned(|value: *mut u64| {
+            // SAFETY: the pool lives as long as `self`; these attributes are 64-bit.
+            unsafe { raw::cuMemPoolGetAttribute(self.pool, attribute, value.cast()) }
+        })
     }
 
     pub(super) fn set_threshold(&self, bytes: u64) -> DriverResult<()> {
         let mut value = bytes;
         let attribute = PoolAttribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         // SAFETY: the pool lives as long as `self`; the threshold is 64-bit.
-        unsafe { result::mem_pool::set_attribute(self.pool, attribute, (&raw mut value).cast()) }
-            .map_err(named("cuMemPoolSetAttribute"))
+        unsafe { raw::cuMemPoolSetAttribute(self.pool, attribute, (&raw mut value).cast()) }
     }
 }
 
@@ -58,7 +52,9 @@ impl Driver for CudaDriver {
 
     fn mem_info(&self) -> DriverResult<MemInfo> {
         self.bind()?;
-        let (free, total) = result::mem_get_info().map_err(named("cuMemGetInfo"))?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: context bound, both pointers valid.
+        unsafe { raw::cuMemGetInfo(&raw mut free, &raw mut total)? };
         Ok(MemInfo {
             total: total as u64,
             free: free as u64,
@@ -75,21 +71,17 @@ impl Driver for CudaDriver {
         stream: StreamId,
     ) -> DriverResult<DevicePtr> {
         self.bind()?;
+        let bytes = bytes as usize;
         // SAFETY: context bound, pool and stream live (contract of `Driver`).
-        let ptr = unsafe {
+        let block = raw::returned(|block| unsafe {
             match kind {
-                AllocKind::StreamOrdered => result::mem_pool::alloc_async(
-                    self.pool,
-                    bytes as usize,
-                    self.raw_stream(stream),
-                )
-                .map_err(named("cuMemAllocFromPoolAsync"))?,
-                AllocKind::Synchronous => {
-                    result::malloc_sync(bytes as usize).map_err(named("cuMemAlloc"))?
+                AllocKind::StreamOrdered => {
+                    raw::cuMemAllocFromPoolAsync(block, bytes, self.pool, self.raw_stream(stream))
                 }
+                AllocKind::Synchronous => raw::cuMemAlloc(block, bytes),
             }
-        };
-        Ok(DevicePtr(ptr))
+        });
+        block.map(DevicePtr)
     }
 
     unsafe fn free(&self, kind: AllocKind, ptr: DevicePtr, stream: StreamId) -> DriverResult<()> {
@@ -97,9 +89,8 @@ impl Driver for CudaDriver {
         // SAFETY: the block is live and of this kind (contract of `Driver`).
         unsafe {
             match kind {
-                AllocKind::StreamOrdered => result::free_async(ptr.0, self.raw_stream(stream))
-                    .map_err(named("cuMemFreeAsync")),
-                AllocKind::Synchronous => result::free_sync(ptr.0).map_err(named("cuMemFree")),
+                AllocKind::StreamOrdered => raw::cuMemFreeAsync(ptr.0, self.raw_stream(stream)),
+                AllocKind::Synchronous => raw::cuMemFree(ptr.0),
             }
         }
     }
@@ -107,8 +98,7 @@ impl Driver for CudaDriver {
     fn trim(&self, keep_bytes: u64) -> DriverResult<()> {
         self.bind()?;
         // SAFETY: the pool lives as long as `self`.
-        unsafe { result::mem_pool::trim_to(self.pool, keep_bytes as usize) }
-            .map_err(named("cuMemPoolTrimTo"))
+        unsafe { raw::cuMemPoolTrimTo(self.pool, keep_bytes as usize) }
     }
 
     fn set_release_threshold(&self, bytes: u64) -> DriverResult<()> {
@@ -120,18 +110,14 @@ impl Driver for CudaDriver {
         self.bind()?;
         let start = ptr::with_exposed_provenance_mut(start);
         // SAFETY: the range is mapped and stays so until it is unregistered (contract of `Driver`).
-        check("cuMemHostRegister", unsafe {
-            sys::cuMemHostRegister_v2(start, bytes, REGISTER_PORTABLE)
-        })
+        unsafe { raw::cuMemHostRegister(start, bytes, REGISTER_PORTABLE) }
     }
 
     unsafe fn host_unregister(&self, start: usize) -> DriverResult<()> {
         self.bind()?;
         let start = ptr::with_exposed_provenance_mut(start);
         // SAFETY: no copy uses the range any more (contract of `Driver`).
-        check("cuMemHostUnregister", unsafe {
-            sys::cuMemHostUnregister(start)
-        })
+        unsafe { raw::cuMemHostUnregister(start) }
     }
 
     unsafe fn copy(&self, copy: Copy, stream: StreamId) -> DriverResult<()> {
@@ -141,16 +127,13 @@ impl Driver for CudaDriver {
         unsafe {
             match copy {
                 Copy::Upload { from, to, bytes } => {
-                    let code = sys::cuMemcpyHtoDAsync_v2(to.0, from.cast(), bytes, stream);
-                    check("cuMemcpyHtoDAsync", code)
+                    raw::cuMemcpyHtoDAsync(to.0, from.cast(), bytes, stream)
                 }
                 Copy::Download { from, to, bytes } => {
-                    let code = sys::cuMemcpyDtoHAsync_v2(to.cast(), from.0, bytes, stream);
-                    check("cuMemcpyDtoHAsync", code)
+                    raw::cuMemcpyDtoHAsync(to.cast(), from.0, bytes, stream)
                 }
                 Copy::Device { from, to, bytes } => {
-                    let code = sys::cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, stream);
-                    check("cuMemcpyDtoDAsync", code)
+                    raw::cuMemcpyDtoDAsync(to.0, from.0, bytes, stream)
                 }
             }
         }
@@ -165,18 +148,16 @@ impl Driver for CudaDriver {
     ) -> DriverResult<()> {
         self.bind()?;
         // SAFETY: the range lies in a live block (contract of `Driver`).
-        unsafe { result::memset_d8_async(ptr.0, value, bytes, self.raw_stream(stream)) }
-            .map_err(named("cuMemsetD8Async"))
+        unsafe { raw::cuMemsetD8Async(ptr.0, value, bytes, self.raw_stream(stream)) }
     }
 
     unsafe fn enqueue(&self, stream: StreamId, work: HostWork) -> DriverResult<()> {
         self.bind()?;
         let work = Box::into_raw(Box::new(work));
         // SAFETY: the driver hands the pointer to `run_host_work` once.
-        let code = unsafe {
-            sys::cuLaunchHostFunc(self.raw_stream(stream), Some(run_host_work), work.cast())
-        };
-        check("cuLaunchHostFunc", code).inspect_err(|_| {
+        let launched =
+            unsafe { raw::cuLaunchHostFunc(self.raw_stream(stream), run_host_work, work.cast()) };
+        launched.inspect_err(|_| {
             // SAFETY: the call was refused, so nobody else has the pointer.
             drop(unsafe { Box::from_raw(work) });
         })
@@ -184,16 +165,16 @@ impl Driver for CudaDriver {
 
     fn create_stream(&self) -> DriverResult<StreamId> {
         self.bind()?;
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
-            .map_err(named("cuStreamCreate"))?;
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: context bound, the pointer valid.
+        let stream = raw::handle(|stream| unsafe { raw::cuStreamCreate(stream, flags) })?;
         Ok(StreamId(stream.expose_provenance() as u64))
     }
 
     unsafe fn destroy_stream(&self, stream: StreamId) -> DriverResult<()> {
         self.bind()?;
         // SAFETY: the stream is live and dead afterwards (contract of `Driver`).
-        unsafe { result::stream::destroy(self.raw_stream(stream)) }
-            .map_err(named("cuStreamDestroy"))
+        unsafe { raw::cuStreamDestroy(self.raw_stream(stream)) }
     }
 
     fn create_event(&self, timed: bool) -> DriverResult<EventId> {
@@ -203,29 +184,27 @@ impl Driver for CudaDriver {
         } else {
             sys::CUevent_flags::CU_EVENT_DISABLE_TIMING
         };
-        let event = result::event::create(flags).map_err(named("cuEventCreate"))?;
+        // SAFETY: context bound, the pointer valid.
+        let event = raw::handle(|event| unsafe { raw::cuEventCreate(event, flags as u32) })?;
         Ok(EventId(event.expose_provenance() as u64))
     }
 
     unsafe fn destroy_event(&self, id: EventId) -> DriverResult<()> {
         self.bind()?;
         // SAFETY: the event is live and dead afterwards (contract of `Driver`).
-        unsafe { result::event::destroy(event(id)) }.map_err(named("cuEventDestroy"))
+        unsafe { raw::cuEventDestroy(event(id)) }
     }
 
     unsafe fn record(&self, id: EventId, stream: StreamId) -> DriverResult<()> {
         self.bind()?;
         // SAFETY: both handles are live (contract of `Driver`).
-        unsafe { result::event::record(event(id), self.raw_stream(stream)) }
-            .map_err(named("cuEventRecord"))
+        unsafe { raw::cuEventRecord(event(id), self.raw_stream(stream)) }
     }
 
     unsafe fn stream_wait(&self, stream: StreamId, id: EventId) -> DriverResult<()> {
         self.bind()?;
         // SAFETY: both handles are live (contract of `Driver`).
-        check("cuStreamWaitEvent", unsafe {
-            sys::cuStreamWaitEvent(self.raw_stream(stream), event(id), 0)
-        })
+        unsafe { raw::cuStreamWaitEvent(self.raw_stream(stream), event(id), 0) }
     }
 
     unsafe fn wait(&self, point: Point) -> DriverResult<()> {
@@ -233,12 +212,9 @@ impl Driver for CudaDriver {
         // SAFETY: the handle is live (contract of `Driver`).
         unsafe {
             match point {
-                Point::Device => result::ctx::synchronize().map_err(named("cuCtxSynchronize")),
-                Point::Stream(stream) => result::stream::synchronize(self.raw_stream(stream))
-                    .map_err(named("cuStreamSynchronize")),
-                Point::Event(id) => {
-                    result::event::synchronize(event(id)).map_err(named("cuEventSynchronize"))
-                }
+                Point::Device => raw::cuCtxSynchronize(),
+                Point::Stream(stream) => raw::cuStreamSynchronize(self.raw_stream(stream)),
+                Point::Event(id) => raw::cuEventSynchronize(event(id)),
             }
         }
     }
@@ -248,11 +224,9 @@ impl Driver for CudaDriver {
         // SAFETY: the handle is live (contract of `Driver`).
         let answer = unsafe {
             match point {
-                Point::Device => result::ctx::synchronize().map_err(named("cuCtxSynchronize")),
-                Point::Stream(stream) => {
-                    check("cuStreamQuery", sys::cuStreamQuery(self.raw_stream(stream)))
-                }
-                Point::Event(id) => result::event::query(event(id)).map_err(named("cuEventQuery")),
+                Point::Device => raw::cuCtxSynchronize(),
+                Point::Stream(stream) => raw::cuStreamQuery(self.raw_stream(stream)),
+                Point::Event(id) => raw::cuEventQuery(event(id)),
             }
         };
         match answer {
@@ -264,16 +238,8 @@ impl Driver for CudaDriver {
 
     unsafe fn elapsed_ms(&self, begin: EventId, end: EventId) -> DriverResult<f32> {
         self.bind()?;
-        let call = "cuEventElapsedTime";
-        let Some(elapsed) = library::elapsed_time() else {
-            return Err(DriverError::new(call, Code::NOT_SUPPORTED));
-        };
-        let mut ms = 0.0_f32;
         // SAFETY: the pointer is valid, both events are live (contract of `Driver`).
-        match unsafe { elapsed(&mut ms, event(begin), event(end)) } {
-            0 => Ok(ms),
-            code => Err(DriverError::new(call, Code(code))),
-        }
+        raw::returned(|ms| unsafe { raw::cuEventElapsedTime(ms, event(begin), event(end)) })
     }
 
     fn as_cuda(&self) -> Option<&CudaDriver> {

@@ -1,19 +1,20 @@
-//! A real device, through cudarc's `sys` and `result` layers, loaded at run time.
+//! A real device, through the driver's library, loaded at run time.
 //!
-//! The driver's library is asked for before the first call and its version before any call that
-//! an old one lacks: cudarc panics in both places, and this crate must not.
+//! cudarc finds the library and names its types; the calls are declared in `raw`. The library is
+//! asked for before the first of them, since cudarc panics where there is none.
 
 mod calls;
 mod library;
+mod raw;
 
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::{result, sys};
+use cudarc::driver::sys;
 
 pub use library::MIN_DRIVER_VERSION;
 
-use crate::driver::{Code, DriverError, DriverResult, StreamId};
+use crate::driver::{DriverResult, StreamId};
 use crate::error::Unavailable;
 use crate::info::DeviceInfo;
 
@@ -68,7 +69,7 @@ unsafe impl Send for CudaDriver {}
 // SAFETY: as above; no call mutates the struct.
 unsafe impl Sync for CudaDriver {}
 
-/// All devices the driver shows; opens no context.
+/// All devices the driver shows and can describe; opens no context.
 pub(crate) fn list() -> Result<Vec<DeviceInfo>, Unavailable> {
     library::init()?;
     library::list()
@@ -78,21 +79,15 @@ impl CudaDriver {
     /// Opens the device of that ordinal: retains its primary context and prepares the pool.
     pub fn open(ordinal: u32, pool: PoolSettings) -> Result<Arc<Self>, Unavailable> {
         library::init()?;
-        let info = library::list()?
-            .into_iter()
-            .find(|info| info.ordinal == ordinal)
-            .ok_or_else(|| Unavailable::NotFound {
-                wanted: ordinal.to_string(),
-                visible: vec![],
-            })?;
+        let info = library::device(ordinal)?;
         if !info.has_pools {
             return Err(Unavailable::NoPools { device: ordinal });
         }
-        let refused = |error: result::DriverError, call| library::unavailable(named(call)(error));
-        let device = result::device::get(ordinal as i32).map_err(|e| refused(e, "cuDeviceGet"))?;
-        // SAFETY: `device` comes from `cuDeviceGet`.
-        let context = unsafe { result::primary_ctx::retain(device) }
-            .map_err(|e| refused(e, "cuDevicePrimaryCtxRetain"))?;
+        let device = library::handle_of(ordinal as i32).map_err(library::unavailable)?;
+        // SAFETY: `device` comes from `cuDeviceGet`, and the pointer is valid.
+        let context =
+            raw::handle(|context| unsafe { raw::cuDevicePrimaryCtxRetain(context, device) })
+                .map_err(library::unavailable)?;
         let mut driver = Self {
             info,
             device,
@@ -109,9 +104,10 @@ impl CudaDriver {
         self.bind()?;
         match settings.choice {
             PoolChoice::Default => {
-                // SAFETY: `device` comes from `cuDeviceGet`.
-                self.pool = unsafe { result::device::get_default_mem_pool(self.device) }
-                    .map_err(named("cuDeviceGetDefaultMemPool"))?;
+                self.pool = raw::handle(|pool| {
+                    // SAFETY: `device` comes from `cuDeviceGet`, and the pointer is valid.
+                    unsafe { raw::cuDeviceGetDefaultMemPool(pool, self.device) }
+                })?;
             }
             PoolChoice::Own => {
                 let props = sys::CUmemPoolProps {
@@ -127,8 +123,7 @@ impl CudaDriver {
                     reserved: [0; 54],
                 };
                 // SAFETY: `props` is fully initialised and outlives the call.
-                self.pool = unsafe { result::mem_pool::create(&props) }
-                    .map_err(named("cuMemPoolCreate"))?;
+                self.pool = raw::handle(|pool| unsafe { raw::cuMemPoolCreate(pool, &props) })?;
                 self.owns_pool = true;
             }
         }
@@ -137,10 +132,11 @@ impl CudaDriver {
 
     /// Binds the device's context to the calling thread, if it is not bound already.
     pub fn bind(&self) -> DriverResult<()> {
-        let current = result::ctx::get_current().map_err(named("cuCtxGetCurrent"))?;
-        if current != Some(self.context) {
+        // SAFETY: the library is there, and the pointer is valid.
+        let current = raw::handle(|context| unsafe { raw::cuCtxGetCurrent(context) })?;
+        if current != self.context {
             // SAFETY: the context is retained for as long as `self` lives.
-            unsafe { result::ctx::set_current(self.context) }.map_err(named("cuCtxSetCurrent"))?;
+            unsafe { raw::cuCtxSetCurrent(self.context)? };
         }
         Ok(())
     }
@@ -169,14 +165,9 @@ impl Drop for CudaDriver {
         // Nobody is left to tell: streams, events and blocks hold the driver alive, so all are gone.
         if self.owns_pool && self.bind().is_ok() {
             // SAFETY: the pool is ours and every block from it has been freed or abandoned.
-            let _ = unsafe { result::mem_pool::destroy(self.pool) };
+            let _ = unsafe { raw::cuMemPoolDestroy(self.pool) };
         }
         // SAFETY: retained once in `open`.
-        let _ = unsafe { result::primary_ctx::release(self.device) };
+        let _ = unsafe { raw::cuDevicePrimaryCtxRelease(self.device) };
     }
-}
-
-/// Names the call in an error of cudarc's.
-fn named(call: &'static str) -> impl Fn(result::DriverError) -> DriverError {
-    move |error| DriverError::new(call, Code(error.0 as u32))
 }
