@@ -4,6 +4,12 @@
 //! Each kernel is checked against the host on a sample of its results, then timed with events: one run
 //! to warm up, the median of several. Rates are sustained over the run, with the clock beside them.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a bench reports on its standard streams"
+)]
+
 mod device;
 
 use std::process::Command;

@@ -17,7 +17,11 @@ fn device() -> Device {
 
 #[test]
 fn blocks_warps_and_atomics_work_in_any_order() {
-    let seeds = if option_env!("CUZK_SANITIZER").is_some() { 2 } else { 10 };
+    let seeds = if option_env!("CUZK_SANITIZER").is_some() {
+        2
+    } else {
+        10
+    };
     for seed in 0..seeds {
         let passed = self_test(&EmulatorLauncher::with_seed(&device(), seed << 32)).unwrap();
         assert!(passed.passed.len() >= 4, "{passed:?}");
@@ -173,7 +177,10 @@ fn sanitizers_see_what_they_should() {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && text.contains(complaint), "{kernel}: {text}");
+        assert!(
+            !output.status.success() && text.contains(complaint),
+            "{kernel}: {text}"
+        );
     }
 }
 

@@ -3,7 +3,10 @@
 //! `CUZK_REQUIRE_GPU=1` makes a missing card a failure. On a card each operation sees a million
 //! elements, on the emulator thousands.
 
-#![allow(clippy::type_complexity, reason = "a table of kernels names their types")]
+#![allow(
+    clippy::type_complexity,
+    reason = "a table of kernels names their types"
+)]
 
 use std::fmt::Debug;
 use std::sync::Arc;
