@@ -52,3 +52,19 @@ pub(crate) fn assert_empty(driver: &SimDriver) {
     };
     assert_eq!(driver.counts(), none);
 }
+
+/// Runs `work` on a thread of its own; whether it ended without waiting for anything that only the
+/// caller can bring about.
+pub(crate) fn ends_by_itself<'scope, 'env>(
+    threads: &'scope std::thread::Scope<'scope, 'env>,
+    work: impl FnOnce() + Send + 'scope,
+) -> bool {
+    let (done, ended) = std::sync::mpsc::channel();
+    threads.spawn(move || {
+        work();
+        let _ = done.send(());
+    });
+    ended
+        .recv_timeout(std::time::Duration::from_secs(10))
+        .is_ok()
+}
