@@ -115,11 +115,14 @@ fn unused(info: &DeviceInfo) -> String {
 }
 
 fn start_threads(threads: Option<u16>) -> Result<usize, Failure> {
-    let mut builder = rayon::ThreadPoolBuilder::new().thread_name(|i| format!("cuzk-{i}"));
-    if let Some(threads) = threads {
-        builder = builder.num_threads(usize::from(threads));
-    }
-    builder
+    // Always a number of our own: without one rayon takes RAYON_NUM_THREADS, whatever it says.
+    let threads = threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        usize::from,
+    );
+    rayon::ThreadPoolBuilder::new()
+        .thread_name(|i| format!("cuzk-{i}"))
+        .num_threads(threads)
         .build_global()
         .map_err(|error| Failure::System(std::io::Error::other(error)))?;
     Ok(rayon::current_num_threads())

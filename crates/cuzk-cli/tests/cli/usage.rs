@@ -348,3 +348,18 @@ fn control_characters_of_file_names_are_escaped() {
     let run = run(["inspect", "na\nme\u{1b}[31m.zkey"]).expect(3, &["\\u{1b}[31m"]);
     assert!(!run.stderr.contains('\u{1b}'), "{run:#?}");
 }
+
+/// One thread per core unless `--threads` says otherwise, whatever rayon's own variable says.
+#[test]
+fn threads_are_ours_to_count() {
+    let mut command = cuzk(["prove", "--synthetic", "4", "--json", "--threads", "2"]);
+    command.env("RAYON_NUM_THREADS", "1");
+    assert_eq!(Run::of(command).succeeds().json()["device"]["threads"], 2);
+    let mut command = cuzk(["prove", "--synthetic", "4", "--json"]);
+    command.env("RAYON_NUM_THREADS", "999999");
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(
+        Run::of(command).succeeds().json()["device"]["threads"],
+        cores
+    );
+}
