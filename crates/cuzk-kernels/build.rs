@@ -98,6 +98,43 @@ fn embed(from: &Path, modules: &[sources::Module]) {
     write_generated("embedded.rs", &table);
 }
 
+/// The sanitizer's runtime, whole and within the executable, so that its functions come before all
+/// others. `-fsanitize` alone does not do it: gcc leaves runtimes out under rustc's `-nodefaultlibs`.
+fn link_sanitizer(name: &str) {
+    println!("cargo::rustc-link-arg=-fsanitize={name}");
+    // What starts the runtime, then the runtime.
+    let files: &[&str] = match name {
+        "address" => &["libasan_preinit.o", "libasan.a"],
+        "undefined" => &["libubsan.a"],
+        "thread" => &["libtsan_preinit.o", "libtsan.a"],
+        _ => panic!("CUZK_SANITIZE={name}: address, undefined or thread"),
+    };
+    let compiler = cc::Build::new().cpp(true).get_compiler();
+    for file in files {
+        let output = compiler
+            .to_command()
+            .arg(format!("-print-file-name={file}"))
+            .output()
+            .expect("the C++ compiler says where its libraries are");
+        let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        // Clang has its runtimes elsewhere, and links them whatever rustc says.
+        if Path::new(&path).is_absolute() {
+            println!("cargo::rustc-link-arg=-Wl,--whole-archive,{path},--no-whole-archive");
+        }
+    }
+    for library in [
+        "-lstdc++",
+        "-lm",
+        "-ldl",
+        "-lpthread",
+        "-lrt",
+        "-lgcc_s",
+        "-lc",
+    ] {
+        println!("cargo::rustc-link-arg={library}");
+    }
+}
+
 /// The emulator, and every module as C++.
 fn emulate(kernels: &Path, modules: &[sources::Module]) {
     println!("cargo::rerun-if-changed=emulator");
@@ -108,7 +145,7 @@ fn emulate(kernels: &Path, modules: &[sources::Module]) {
     if let Some(name) = &sanitizer {
         // For the tests, which then expect to be stopped, and for whatever links the objects.
         println!("cargo::rustc-env=CUZK_SANITIZER={name}");
-        println!("cargo::rustc-link-arg=-fsanitize={name}");
+        link_sanitizer(name);
     }
     let build = || {
         let mut build = cc::Build::new();

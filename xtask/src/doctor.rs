@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::{node, repo};
+use crate::{kernels, node, repo};
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if let Some(arg) = args.first() {
@@ -72,6 +72,20 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         println!("{:12} {disk}", "disk");
     }
     println!(
+        "{:12} {}",
+        "nvcc",
+        kernels::toolkit::Toolkit::installed().map_or_else(
+            || "none; cargo xtask ptx takes it from Python wheels".to_owned(),
+            |toolkit| format!("{} at {}", toolkit.version, toolkit.nvcc.display()),
+        )
+    );
+    println!("{:12} {}", "GPU images", kernels::ptx::summary());
+    println!(
+        "{:12} {}",
+        "GPU driver",
+        driver().unwrap_or_else(|| "none (not needed to build or to test)".to_owned())
+    );
+    println!(
         "{:12} as `cuzk devices` says it (it is built first):",
         "devices"
     );
@@ -81,6 +95,19 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The NVIDIA driver's version. Images that nvcc 13 makes need 580.
+fn driver() -> Option<String> {
+    const OLDEST: u32 = 580;
+    let query = ["--query-gpu=driver_version", "--format=csv,noheader"];
+    let version = says(Command::new("nvidia-smi").args(query))?;
+    let major: u32 = version.split('.').next()?.parse().ok()?;
+    Some(if major < OLDEST {
+        format!("{version}: images of CUDA 13 need {OLDEST} or newer")
+    } else {
+        version
+    })
 }
 
 fn in_root(program: &str, args: &[&str]) -> Command {

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -417,13 +418,60 @@ std::mt19937_64 random_source(uint64_t seed, uint64_t stream) {
 #ifdef CUZK_EMULATOR_THREADS
 
 }  // namespace
+}  // namespace cuzk_emulator
 
-int barrier(Operation operation, int value, Site site) {
-    return static_cast<int>(exchange(operation, ~0u, static_cast<uint64_t>(value), 0, site));
+#ifdef __SANITIZE_THREAD__
+// Of the sanitizer's runtime.
+extern "C" {
+void AnnotateIgnoreSyncBegin(const char*, int);
+void AnnotateIgnoreSyncEnd(const char*, int);
+void AnnotateIgnoreReadsBegin(const char*, int);
+void AnnotateIgnoreReadsEnd(const char*, int);
+void AnnotateIgnoreWritesBegin(const char*, int);
+void AnnotateIgnoreWritesEnd(const char*, int);
+void AnnotateHappensBefore(const char*, int, uintptr_t);
+void AnnotateHappensAfter(const char*, int, uintptr_t);
+}
+#endif
+
+namespace cuzk_emulator {
+namespace {
+
+// While it lives, the thread sanitizer sees nothing: the emulator's own locks must not order what the
+// kernel leaves unordered. What CUDA does order is said with `order_before` and `order_after`.
+struct Unseen {
+#ifdef __SANITIZE_THREAD__
+    Unseen() {
+        AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+        AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+        AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+    }
+    ~Unseen() {
+        AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+        AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+        AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+    }
+#else
+    Unseen() {}
+    ~Unseen() {}
+#endif
+};
+
+void order_before([[maybe_unused]] const void* key) {
+#ifdef __SANITIZE_THREAD__
+    AnnotateHappensBefore(__FILE__, __LINE__, reinterpret_cast<uintptr_t>(key));
+#endif
 }
 
-uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, unsigned source, Site site) {
-    Thread& thread = *current;
+void order_after([[maybe_unused]] const void* key) {
+#ifdef __SANITIZE_THREAD__
+    AnnotateHappensAfter(__FILE__, __LINE__, reinterpret_cast<uintptr_t>(key));
+#endif
+}
+
+uint64_t exchange_unseen(Thread& thread, Operation operation, uint32_t mask, uint64_t value, unsigned source,
+                         Site site) {
+    Unseen unseen;
     Block& block = *thread.block;
     std::unique_lock<std::mutex> guard(block.lock);
     if (block.launch.failed) {
@@ -444,7 +492,7 @@ uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, unsigned s
     }
     while (thread.state == State::parked && !block.launch.failed) {
         // Another block's failure rings no bell here.
-        thread.woken.wait_for(guard, std::chrono::milliseconds(200));
+        thread.woken.wait_for(guard, std::chrono::seconds(1));
     }
     if (thread.state == State::parked) {
         throw Abandon{};
@@ -452,19 +500,47 @@ uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, unsigned s
     return thread.result;
 }
 
+}  // namespace
+
+int barrier(Operation operation, int value, Site site) {
+    return static_cast<int>(exchange(operation, ~0u, static_cast<uint64_t>(value), 0, site));
+}
+
+uint64_t exchange(Operation operation, uint32_t mask, uint64_t value, unsigned source, Site site) {
+    Thread& thread = *current;
+    // Barriers order memory within the block, __syncwarp within the warp; shuffles and votes do not.
+    const void* key = nullptr;
+    if (operation <= Operation::barrier_or) {
+        key = thread.block;
+    } else if (operation == Operation::sync_warp) {
+        key = &thread.block->threads[thread.index - thread.where.lane];
+    }
+    if (key != nullptr) {
+        order_before(key);
+    }
+    const uint64_t result = exchange_unseen(thread, operation, mask, value, source, site);
+    if (key != nullptr) {
+        order_after(key);
+    }
+    return result;
+}
+
 void* shared(const void* key, size_t bytes, size_t alignment) {
+    Unseen unseen;
     Block& block = *current->block;
     std::lock_guard<std::mutex> guard(block.lock);
     return block.array(key, bytes, alignment);
 }
 
 void* dynamic_shared() {
+    Unseen unseen;
     Block& block = *current->block;
     std::lock_guard<std::mutex> guard(block.lock);
     return block.dynamic_array();
 }
 
 void trap(Site site) {
+    Unseen unseen;
     Block& block = *current->block;
     std::lock_guard<std::mutex> guard(block.lock);
     block.fail(*current, text("__trap at %s:%d", site.file, site.line));
@@ -490,6 +566,7 @@ void run_thread(Launch& launch, std::vector<std::unique_ptr<Block>>& blocks, uns
         } catch (const Abandon&) {
             return;
         }
+        Unseen unseen;
         std::lock_guard<std::mutex> guard(block->lock);
         if (!block->leave(thread)) {
             for (Thread& other : block->threads) {

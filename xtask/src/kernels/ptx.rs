@@ -171,11 +171,34 @@ fn is_whole(image: &Image) -> bool {
 
 /// Says whether all images are of the present sources; without targets, those that the set has.
 fn check(targets: &BTreeSet<Target>) -> Result<ExitCode> {
+    match state(targets)? {
+        Ok(current) => {
+            println!("images are current: {current}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(faults) => {
+            println!("{}\nrun cargo xtask ptx", faults.join("\n"));
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// For `cargo xtask doctor`: what images there are.
+pub(crate) fn summary() -> String {
+    match state(&BTreeSet::new()) {
+        Ok(Ok(current)) => current,
+        Ok(Err(faults)) => format!("{}; cargo xtask ptx makes them", faults[0]),
+        Err(error) => format!("{error:#}"),
+    }
+}
+
+/// The targets of the images, all current, or what is wrong with some.
+fn state(targets: &BTreeSet<Target>) -> Result<Result<String, Vec<String>>> {
     let manifest = read_manifest();
     let in_set: BTreeSet<Target> = manifest.images.iter().map(|image| image.target).collect();
     let targets = if targets.is_empty() { &in_set } else { targets };
     if targets.is_empty() {
-        bail!("no images in {}; run cargo xtask ptx", folder().display());
+        return Ok(Err(vec![format!("no images in {}", folder().display())]));
     }
     let mut faults = Vec::new();
     for module in modules()? {
@@ -196,12 +219,11 @@ fn check(targets: &BTreeSet<Target>) -> Result<ExitCode> {
             }
         }
     }
-    if faults.is_empty() {
-        println!("images are current: {}", shown(targets));
-        return Ok(ExitCode::SUCCESS);
-    }
-    println!("{}\nrun cargo xtask ptx", faults.join("\n"));
-    Ok(ExitCode::FAILURE)
+    Ok(if faults.is_empty() {
+        Ok(shown(targets))
+    } else {
+        Err(faults)
+    })
 }
 
 fn shown(targets: &BTreeSet<Target>) -> String {

@@ -16,6 +16,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         [] => SANITIZERS.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
+    let suppressions = repo::root().join("crates/cuzk-kernels/emulator/thread-sanitizer.txt");
     for name in wanted {
         if !SANITIZERS.contains(&name) {
             bail!("no sanitizer {name}; there are: {}", SANITIZERS.join(", "));
@@ -23,14 +24,18 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         println!("{name} sanitizer");
         let mut command = repo::cargo();
         command
-            .args(["test", "--quiet", "-p", "cuzk-kernels", "--tests", "--"])
+            .args(["test", "--quiet", "-p", "cuzk-kernels"])
+            .args(["--test", "emulator", "--test", "kernels", "--"])
             // Rust's locks are not instrumented: what one test gives the next must not look like a race.
             .arg("--test-threads=1")
             .env("CUZK_SANITIZE", name)
             // Fibers of a kernel that was stopped keep what they held.
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("UBSAN_OPTIONS", "print_stacktrace=1")
-            .env("TSAN_OPTIONS", "halt_on_error=1");
+            .env(
+                "TSAN_OPTIONS",
+                format!("halt_on_error=1:suppressions={}", suppressions.display()),
+            );
         if let Some(runner) = fixed_addresses() {
             command.env(format!("CARGO_TARGET_{}_RUNNER", host()?), runner);
         }

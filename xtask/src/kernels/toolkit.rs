@@ -28,17 +28,26 @@ impl Toolkit {
             // What was asked for is used or refused, never replaced.
             return Self::at(&path);
         }
-        for path in installed_places() {
-            if path.is_file() {
-                match Self::at(&path) {
-                    Ok(toolkit) => return Ok(toolkit),
-                    Err(error) => eprintln!("passing over {}: {error:#}", path.display()),
-                }
-            }
+        if let Some(toolkit) = Self::installed() {
+            return Ok(toolkit);
         }
         Self::pinned().context(
             "no nvcc found (--nvcc, CUZK_NVCC, CUDA_HOME, PATH, the usual folders), and the Python wheels that carry it failed to install",
         )
+    }
+
+    /// The first usable one of the usual places.
+    pub(crate) fn installed() -> Option<Self> {
+        installed_places()
+            .into_iter()
+            .filter(|path| path.is_file())
+            .find_map(|path| match Self::at(&path) {
+                Ok(toolkit) => Some(toolkit),
+                Err(error) => {
+                    eprintln!("passing over {}: {error:#}", path.display());
+                    None
+                }
+            })
     }
 
     /// The compiler of the wheels in kernels/requirements.txt.
