@@ -1,21 +1,20 @@
-//! Typed buffers on the device, and views into them.
+//! Typed buffers on the device.
 //!
 //! Three owners differ in where they may go. [`DeviceBuf`] lives across compute sections.
 //! [`Staged`] is filled outside and enters one section, by value. [`Scoped`](crate::Scoped) lives
 //! within a section and cannot leave it.
 
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use crate::PinnedBuf;
 use crate::Pod;
 use crate::alloc::RawBlock;
 use crate::device::Device;
-use crate::driver::DevicePtr;
-use crate::error::{Error, Result};
-use crate::stream::{Stream, StreamCore};
+use crate::error::Result;
+use crate::stream::Stream;
 use crate::transfer::Transfer;
+use crate::view::{DeviceView, DeviceViewMut};
 
 /// A buffer of `T` in device memory, freed in stream order when dropped.
 ///
@@ -57,22 +56,12 @@ impl<T: Pod> DeviceBuf<T> {
 
     /// All of it, to read.
     pub fn view(&self) -> DeviceView<'_, T> {
-        DeviceView {
-            raw: &self.raw,
-            start: 0,
-            len: self.len,
-            element: PhantomData,
-        }
+        DeviceView::whole(&self.raw, self.len)
     }
 
     /// All of it, to write.
     pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut {
-            raw: &self.raw,
-            start: 0,
-            len: self.len,
-            element: PhantomData,
-        }
+        DeviceViewMut::whole(&self.raw, self.len)
     }
 
     /// The buffer holds a secret: it is zeroed on the device before its memory can be reused.
@@ -86,199 +75,6 @@ impl<T: Pod> DeviceBuf<T> {
         stream.core.link.ready()?;
         stream.same_device(&self.raw.device.inner.link)?;
         self.raw.move_to(&stream.core)
-    }
-}
-
-/// A part of a buffer, to read.
-#[derive(Debug)]
-pub struct DeviceView<'a, T: Pod> {
-    pub(crate) raw: &'a RawBlock,
-    start: usize,
-    len: usize,
-    element: PhantomData<&'a T>,
-}
-
-/// A part of a buffer, to write. At most one exists for any element.
-#[derive(Debug)]
-pub struct DeviceViewMut<'a, T: Pod> {
-    pub(crate) raw: &'a RawBlock,
-    start: usize,
-    len: usize,
-    element: PhantomData<&'a mut T>,
-}
-
-impl<T: Pod> Clone for DeviceView<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Pod> Copy for DeviceView<'_, T> {}
-
-/// Start and length of `range` within `len` elements.
-///
-/// # Panics
-/// When the range does not lie within them, as slices do.
-fn resolve(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
-    let start = match range.start_bound() {
-        Bound::Included(&start) => start,
-        Bound::Excluded(&before) => before + 1,
-        Bound::Unbounded => 0,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(&last) => last + 1,
-        Bound::Excluded(&end) => end,
-        Bound::Unbounded => len,
-    };
-    assert!(
-        start <= end && end <= len,
-        "range {start}..{end} of a device view of {len} elements"
-    );
-    (start, end - start)
-}
-
-macro_rules! view {
-    ($view:ident) => {
-        impl<'a, T: Pod> $view<'a, T> {
-            /// Elements.
-            pub fn len(&self) -> usize {
-                self.len
-            }
-
-            /// Whether it has no elements.
-            pub fn is_empty(&self) -> bool {
-                self.len == 0
-            }
-
-            /// Its size in bytes.
-            pub fn bytes(&self) -> usize {
-                self.len * size_of::<T>()
-            }
-
-            /// The address of its first element, for a kernel's argument list. Using it is up to
-            /// the launcher's `unsafe`; keep an [`OnStream`] of the view around the launch.
-            pub fn ptr(&self) -> DevicePtr {
-                self.raw.ptr.offset((self.start * size_of::<T>()) as u64)
-            }
-
-            /// What the buffer was allocated as.
-            pub fn label(&self) -> &'static str {
-                self.raw.label
-            }
-
-            /// Orders work on `stream` into the buffer's life: what is submitted while the guard
-            /// lives comes after all earlier uses, and before all later ones and the free.
-            pub fn on(&self, stream: &Stream) -> Result<OnStream<'a>> {
-                stream.same_device(&self.raw.device.inner.link)?;
-                stream.core.follow(&self.raw.stream)?;
-                Ok(OnStream {
-                    home: &self.raw.stream,
-                    stream: Arc::clone(&stream.core),
-                })
-            }
-
-            /// A part of it.
-            ///
-            /// # Panics
-            /// When the range does not lie within the view.
-            pub fn slice(self, range: impl RangeBounds<usize>) -> Self {
-                let (start, len) = resolve(range, self.len);
-                Self {
-                    start: self.start + start,
-                    len,
-                    ..self
-                }
-            }
-
-            /// The first `mid` elements and the rest.
-            ///
-            /// # Panics
-            /// When `mid` exceeds the length.
-            pub fn split_at(self, mid: usize) -> (Self, Self) {
-                assert!(
-                    mid <= self.len,
-                    "split at {mid} of a device view of {} elements",
-                    self.len
-                );
-                let Self {
-                    raw,
-                    start,
-                    len,
-                    element,
-                } = self;
-                (
-                    Self {
-                        raw,
-                        start,
-                        len: mid,
-                        element,
-                    },
-                    Self {
-                        raw,
-                        start: start + mid,
-                        len: len - mid,
-                        element,
-                    },
-                )
-            }
-        }
-    };
-}
-
-view!(DeviceView);
-view!(DeviceViewMut);
-
-impl<T: Pod> DeviceViewMut<'_, T> {
-    /// The same part for a shorter time.
-    pub fn reborrow(&mut self) -> DeviceViewMut<'_, T> {
-        DeviceViewMut {
-            raw: self.raw,
-            start: self.start,
-            len: self.len,
-            element: PhantomData,
-        }
-    }
-
-    /// The same part, to read.
-    pub fn as_view(&self) -> DeviceView<'_, T> {
-        DeviceView {
-            raw: self.raw,
-            start: self.start,
-            len: self.len,
-            element: PhantomData,
-        }
-    }
-}
-
-impl<'a, T: Pod> From<&'a DeviceBuf<T>> for DeviceView<'a, T> {
-    fn from(buffer: &'a DeviceBuf<T>) -> Self {
-        buffer.view()
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceViewMut<'a, T> {
-    fn from(buffer: &'a mut DeviceBuf<T>) -> Self {
-        buffer.view_mut()
-    }
-}
-
-/// While it lives, work on a stream is ordered into a buffer's life. See [`DeviceView::on`].
-#[derive(Debug)]
-pub struct OnStream<'a> {
-    home: &'a Arc<StreamCore>,
-    stream: Arc<StreamCore>,
-}
-
-impl Drop for OnStream<'_> {
-    fn drop(&mut self) {
-        if !self.home.link.usable() {
-            return;
-        }
-        // Where the device cannot be told to wait, the host waits instead.
-        if let Err(Error::Driver { error, .. }) = self.home.follow(&self.stream) {
-            self.home.link.defer(error);
-            let _ = self.stream.settle();
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::alloc::Source;
 use crate::budget::Budget;
 use crate::buffer::{DeviceBuf, Staged};
 use crate::driver::cuda::CudaDriver;
-use crate::driver::{AllocKind, Driver, MemInfo};
+use crate::driver::{AllocKind, Driver, MemInfo, Priority};
 use crate::error::{Result, Unavailable};
 use crate::host::HostMemory;
 use crate::info::DeviceInfo;
@@ -84,7 +84,7 @@ impl Device {
             Some(host) => host.clone(),
             None => HostMemory::new(Arc::clone(link.driver()), settings.pinned_limit),
         };
-        let compute_stream = StreamCore::create(&link, "compute")?;
+        let compute_stream = StreamCore::create(&link, "compute", Priority::Normal)?;
         let inner = Inner {
             budget: Budget::new(limit),
             reclaimer: Reclaimer::default(),
@@ -139,8 +139,13 @@ impl Device {
 
     /// A new stream.
     pub fn stream(&self, label: &'static str) -> Result<Stream> {
+        self.stream_with(label, Priority::Normal)
+    }
+
+    /// A new stream whose blocks start before, or after, those of other streams that wait as well.
+    pub fn stream_with(&self, label: &'static str, priority: Priority) -> Result<Stream> {
         self.inner.link.ready()?;
-        let core = StreamCore::create(&self.inner.link, label)?;
+        let core = StreamCore::create(&self.inner.link, label, priority)?;
         Ok(Stream {
             device: self.clone(),
             core,

@@ -57,15 +57,16 @@ mod settings;
 mod stream;
 mod transfer;
 mod units;
+mod view;
 
 /// What may cross to the device: plain data without padding, for which any bytes are valid.
 pub use bytemuck::Pod;
 
 pub use budget::{Budget, BudgetState, Reservation};
-pub use buffer::{DeviceBuf, DeviceView, DeviceViewMut, OnStream, Staged};
+pub use buffer::{DeviceBuf, Staged};
 pub use device::Device;
 pub use driver::cuda::{PoolChoice, PoolSettings};
-pub use driver::{AllocKind, DevicePtr, MemInfo};
+pub use driver::{AllocKind, DevicePtr, MemInfo, Priority};
 pub use error::{Error, OutOfMemory, Result, Unavailable};
 pub use host::{
     HostMemory, HostRegistration, HostRegistrationMut, PinnedBuf, PinnedUse, RegistrationScope,
@@ -80,3 +81,4 @@ pub use settings::{Settings, Sharing};
 pub use stream::{Event, Stream};
 pub use transfer::{Transfer, TransferScope};
 pub use units::{Bytes, GIB, MIB};
+pub use view::{Carve, DeviceView, DeviceViewMut, Lent, LentMut, OnStream};

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::Pod;
 use crate::alloc::Source;
 use crate::budget::Claim;
-use crate::buffer::{DeviceBuf, DeviceView, DeviceViewMut, Staged};
+use crate::buffer::{DeviceBuf, Staged};
 use crate::device::Device;
 use crate::driver::AllocKind;
 use crate::error::{Error, Result};
@@ -17,6 +17,7 @@ use crate::reclaim::{Patience, TrimPolicy};
 use crate::recorder::Recorder;
 use crate::settings::Sharing;
 use crate::stream::{Stream, thread_number};
+use crate::view::{DeviceView, DeviceViewMut};
 
 /// One lock per device, and who holds it. There is no queue: who asks, and when, is decided above.
 #[derive(Debug, Default)]

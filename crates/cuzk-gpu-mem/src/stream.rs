@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::device::Device;
-use crate::driver::{DriverResult, EventId, Point, StreamId};
+use crate::driver::{DriverResult, EventId, Point, Priority, StreamId};
 use crate::error::{Error, Result};
 use crate::link::Link;
 use crate::recorder::Recorder;
@@ -35,8 +35,12 @@ pub(crate) struct StreamCore {
 }
 
 impl StreamCore {
-    pub(crate) fn create(link: &Arc<Link>, label: &'static str) -> Result<Arc<Self>> {
-        let id = link.run(|driver| driver.create_stream())?;
+    pub(crate) fn create(
+        link: &Arc<Link>,
+        label: &'static str,
+        priority: Priority,
+    ) -> Result<Arc<Self>> {
+        let id = link.run(|driver| driver.create_stream(priority))?;
         Ok(Arc::new(Self {
             link: Arc::clone(link),
             id,

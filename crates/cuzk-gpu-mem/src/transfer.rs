@@ -6,11 +6,11 @@ use std::mem::ManuallyDrop;
 
 use crate::PinnedBuf;
 use crate::Pod;
-use crate::buffer::{DeviceView, DeviceViewMut};
 use crate::driver::{Copy, DevicePtr};
 use crate::error::{Error, Result};
 use crate::recorder::Direction;
 use crate::stream::{Event, Stream};
+use crate::view::{DeviceView, DeviceViewMut};
 
 /// A copy under way, and the pinned buffer it uses.
 ///

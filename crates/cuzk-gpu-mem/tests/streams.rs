@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{card16, open};
 use cuzk_gpu_mem::driver::sim::Completion;
-use cuzk_gpu_mem::{Device, Stream};
+use cuzk_gpu_mem::{Carve, Device, DeviceViewMut, Error, Stream};
 
 fn lazy() -> (Arc<cuzk_gpu_mem::driver::SimDriver>, Device, [Stream; 3]) {
     let driver = card16();
@@ -137,4 +137,85 @@ fn a_view_out_of_bounds_panics() {
     let stream = device.stream("main").unwrap();
     let buffer = device.alloc::<u8>("buffer", 8, &stream).unwrap();
     let _ = buffer.view().slice(3..9);
+}
+
+/// Two streams that were lent one buffer work in it at a time; both come after what was there before,
+/// and before what follows.
+#[test]
+fn streams_that_were_lent_a_buffer_do_not_wait_for_each_other() {
+    let (driver, device, [home, a, b]) = lazy();
+    driver.set_completion(Completion::Eager);
+    let mut buffer = device.alloc::<u64>("buffer", 8, &home).unwrap();
+    let write = |stream: &Stream, part: DeviceViewMut<'_, u64>, value| {
+        let source = device.host().pinned_from("value", &[value; 4]).unwrap();
+        stream.upload(source, part).unwrap()
+    };
+    driver.hold(home.id());
+    let before = write(&home, buffer.view_mut().slice(..4), 9);
+    let mut lent = buffer.view_mut().lend(&[&a, &b]).unwrap();
+    let (low, high) = lent.view_mut().split_at(4);
+    assert!(!a.is_idle().unwrap() && !b.is_idle().unwrap());
+    driver.release(home.id());
+    // Held back, `a` does not hold `b` back.
+    driver.hold(a.id());
+    let late = write(&a, low, 1);
+    let early = write(&b, high, 2);
+    early.wait().unwrap();
+    assert!(!late.is_done().unwrap());
+    drop(lent);
+    // What follows waits for both.
+    let seen = home
+        .download(&buffer, device.host().pinned("seen", 8).unwrap())
+        .unwrap();
+    assert!(!seen.is_done().unwrap());
+    driver.release(a.id());
+    assert_eq!(*seen.wait().unwrap(), [1, 1, 1, 1, 2, 2, 2, 2]);
+    drop((before, late));
+}
+
+/// Parts of one block: aligned, disjoint, and no more than there is.
+#[test]
+fn a_block_is_carved_into_typed_parts() {
+    let (driver, device, [home, ..]) = lazy();
+    driver.set_completion(Completion::Eager);
+    type Odd = [u32; 3];
+    let sizes = [(5, 60), (0, 0), (64, 768)];
+    let bytes: usize = sizes
+        .iter()
+        .map(|&(len, _)| Carve::bytes_of::<Odd>(len))
+        .sum();
+    assert_eq!(bytes, 256 + 768);
+    let mut block = device.alloc::<u8>("block", bytes, &home).unwrap();
+    let base = block.view().ptr();
+    let mut carve = Carve::new(block.view_mut());
+    let parts = sizes.map(|(len, bytes)| {
+        let part = carve.take::<Odd>("part", len).unwrap();
+        assert_eq!((part.len(), part.bytes()), (len, bytes));
+        part.ptr()
+    });
+    assert_eq!(parts, [base, base.offset(256), base.offset(256)]);
+    assert!(matches!(
+        carve.take::<u8>("more", 1),
+        Err(Error::Length {
+            what: "more",
+            expected: 1,
+            found: 0
+        })
+    ));
+    assert!(matches!(
+        carve.take::<u64>("huge", usize::MAX / 4),
+        Err(Error::TooLarge { .. })
+    ));
+    assert!(carve.rest().is_empty());
+    assert_eq!(Carve::bytes_of::<u64>(usize::MAX), usize::MAX);
+    // A view that starts elsewhere is aligned first.
+    let mut carve = Carve::new(block.view_mut().slice(100..));
+    assert_eq!(
+        carve.take::<u64>("part", 96).unwrap().ptr(),
+        base.offset(256)
+    );
+    assert!(matches!(
+        carve.take::<u8>("more", 1),
+        Err(Error::Length { .. })
+    ));
 }

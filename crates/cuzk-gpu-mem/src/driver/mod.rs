@@ -119,6 +119,16 @@ pub enum Copy {
     },
 }
 
+/// Whose blocks start first when several streams have some waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// Behind those of high priority.
+    #[default]
+    Normal,
+    /// Before those of normal priority. What runs already is not interrupted.
+    High,
+}
+
 /// What to wait for, or to ask about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
@@ -214,7 +224,7 @@ pub trait Driver: fmt::Debug + Send + Sync {
     unsafe fn enqueue(&self, stream: StreamId, work: HostWork) -> DriverResult<()>;
 
     /// A stream that does not synchronise with the null stream.
-    fn create_stream(&self) -> DriverResult<StreamId>;
+    fn create_stream(&self, priority: Priority) -> DriverResult<StreamId>;
 
     /// Destroys a stream; its work still completes.
     ///

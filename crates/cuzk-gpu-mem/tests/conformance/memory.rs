@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cuzk_gpu_mem::driver::{AllocKind, Code, DevicePtr, Point, StreamId};
-use cuzk_gpu_mem::{Error, MIB, StagingRequest, TrimPolicy};
+use cuzk_gpu_mem::{Error, MIB, Priority, StagingRequest, TrimPolicy};
 
 use crate::rig::{Rig, UNITS, say};
 
@@ -19,7 +19,7 @@ impl Raw<'_> {
         rig.driver.trim(0).unwrap();
         Raw {
             rig,
-            stream: rig.driver.create_stream().unwrap(),
+            stream: rig.driver.create_stream(Priority::Normal).unwrap(),
         }
     }
 

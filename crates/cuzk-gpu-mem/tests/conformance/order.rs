@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuzk_gpu_mem::driver::{AllocKind, Code, Copy};
-use cuzk_gpu_mem::{Direction, Recorder};
+use cuzk_gpu_mem::{Direction, Priority, Recorder};
 
 use crate::rig::{Rig, say};
 
@@ -64,7 +64,7 @@ pub(crate) fn registrations_behave_as_modelled(rig: &Rig) {
     let skip = memory.as_ptr().align_offset(PAGE);
     let start = memory[skip..].as_ptr();
     let address = start.expose_provenance();
-    let stream = driver.create_stream().unwrap();
+    let stream = driver.create_stream(Priority::Normal).unwrap();
     // SAFETY: `memory` outlives every registration and copy below; each handle and block is live
     // until it is given back at the end, after the stream is done.
     unsafe {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cuzk_gpu_mem::driver::{AllocKind, CudaDriver, DevicePtr, Driver, SimDriver, StreamId};
-use cuzk_gpu_mem::{Device, GIB, MIB, MemInfo, PoolSettings, Settings, Sharing, list};
+use cuzk_gpu_mem::{Device, GIB, MIB, MemInfo, PoolSettings, Priority, Settings, Sharing, list};
 use parking_lot::{Mutex, MutexGuard};
 
 /// Units that the ballast leaves.
@@ -37,7 +37,7 @@ impl Rig {
             ballast: None,
             alone: None,
         };
-        let stream = rig.driver.create_stream().unwrap();
+        let stream = rig.driver.create_stream(Priority::Normal).unwrap();
         rig.place_ballast(stream);
         rig
     }
@@ -69,7 +69,7 @@ impl Rig {
 
     /// A context's first stream and pool take some memory of their own. Chooses the unit.
     fn warm_up(&mut self) -> StreamId {
-        let stream = self.driver.create_stream().unwrap();
+        let stream = self.driver.create_stream(Priority::Normal).unwrap();
         // SAFETY: the stream is live; the block is freed once, here.
         unsafe {
             let warm = self

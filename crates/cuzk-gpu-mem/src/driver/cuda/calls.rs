@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUmemPool_attribute as PoolAttribute;
 use super::{CudaDriver, raw};
 use crate::driver::{
     AllocKind, Code, Copy, DevicePtr, Driver, DriverResult, EventId, HostWork, MemInfo, Point,
-    StreamId,
+    Priority, StreamId,
 };
 use crate::info::DeviceInfo;
 
@@ -163,11 +163,18 @@ impl Driver for CudaDriver {
         })
     }
 
-    fn create_stream(&self) -> DriverResult<StreamId> {
+    fn create_stream(&self, priority: Priority) -> DriverResult<StreamId> {
         self.bind()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // Low numbers go first; what the device does not have becomes the nearest that it has.
+        let priority = match priority {
+            Priority::Normal => 0,
+            Priority::High => i32::MIN,
+        };
         // SAFETY: context bound, the pointer valid.
-        let stream = raw::handle(|stream| unsafe { raw::cuStreamCreate(stream, flags) })?;
+        let stream = raw::handle(|stream| unsafe {
+            raw::cuStreamCreateWithPriority(stream, flags, priority)
+        })?;
         Ok(StreamId(stream.expose_provenance() as u64))
     }
 

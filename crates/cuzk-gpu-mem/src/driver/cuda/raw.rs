@@ -103,7 +103,9 @@ calls! {
     cuLaunchHostFunc = "cuLaunchHostFunc"(
         stream: CUstream, function: HostFunction, data: *mut c_void
     );
-    cuStreamCreate = "cuStreamCreate"(stream: *mut CUstream, flags: c_uint);
+    cuStreamCreateWithPriority = "cuStreamCreateWithPriority"(
+        stream: *mut CUstream, flags: c_uint, priority: c_int
+    );
     cuStreamDestroy = "cuStreamDestroy_v2"(stream: CUstream);
     cuStreamQuery = "cuStreamQuery"(stream: CUstream);
     cuStreamSynchronize = "cuStreamSynchronize"(stream: CUstream);

@@ -7,7 +7,7 @@ use super::{SimDriver, State, invalid};
 use crate::DeviceInfo;
 use crate::driver::{
     AllocKind, Code, Copy, DevicePtr, Driver, DriverResult, EventId, HostWork, MemInfo, Point,
-    StreamId,
+    Priority, StreamId,
 };
 
 /// A pointer that crosses to whichever thread runs the stream.
@@ -236,9 +236,11 @@ impl Driver for SimDriver {
         Ok(())
     }
 
-    fn create_stream(&self) -> DriverResult<StreamId> {
+    fn create_stream(&self, _priority: Priority) -> DriverResult<StreamId> {
         Ok(StreamId(
-            self.enter("cuStreamCreate")?.engine.create_stream(),
+            self.enter("cuStreamCreateWithPriority")?
+                .engine
+                .create_stream(),
         ))
     }
 

@@ -1,0 +1,378 @@
+//! Parts of device buffers: typed views, views lent to several streams, and one buffer of bytes
+//! carved into typed parts.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use crate::Pod;
+use crate::alloc::{RawBlock, bytes_of};
+use crate::buffer::DeviceBuf;
+use crate::driver::{DevicePtr, StreamId};
+use crate::error::{Error, Result};
+use crate::stream::{Stream, StreamCore};
+
+/// A part of a buffer, to read.
+#[derive(Debug)]
+pub struct DeviceView<'a, T: Pod> {
+    raw: &'a RawBlock,
+    /// Bytes before its first element.
+    offset: usize,
+    len: usize,
+    lent: &'a [StreamId],
+    element: PhantomData<&'a T>,
+}
+
+/// A part of a buffer, to write. At most one exists for any element.
+#[derive(Debug)]
+pub struct DeviceViewMut<'a, T: Pod> {
+    raw: &'a RawBlock,
+    offset: usize,
+    len: usize,
+    lent: &'a [StreamId],
+    element: PhantomData<&'a mut T>,
+}
+
+impl<T: Pod> Clone for DeviceView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Pod> Copy for DeviceView<'_, T> {}
+
+/// Start and length of `range` within `len` elements.
+///
+/// # Panics
+/// When the range does not lie within them, as slices do.
+fn resolve(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before + 1,
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last + 1,
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    assert!(
+        start <= end && end <= len,
+        "range {start}..{end} of a device view of {len} elements"
+    );
+    (start, end - start)
+}
+
+macro_rules! view {
+    ($view:ident, $lent:ident) => {
+        impl<'a, T: Pod> $view<'a, T> {
+            pub(crate) fn whole(raw: &'a RawBlock, len: usize) -> Self {
+                Self {
+                    raw,
+                    offset: 0,
+                    len,
+                    lent: &[],
+                    element: PhantomData,
+                }
+            }
+
+            /// Elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether it has no elements.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// Its size in bytes.
+            pub fn bytes(&self) -> usize {
+                self.len * size_of::<T>()
+            }
+
+            /// The address of its first element, for a kernel's argument list. Using it is up to
+            /// the launcher's `unsafe`; keep an [`OnStream`] of the view around the launch.
+            pub fn ptr(&self) -> DevicePtr {
+                self.raw.ptr.offset(self.offset as u64)
+            }
+
+            /// What the buffer was allocated as.
+            pub fn label(&self) -> &'static str {
+                self.raw.label
+            }
+
+            /// Orders work on `stream` into the buffer's life: what is submitted while the guard
+            /// lives comes after all earlier uses, and before all later ones and the free. A view
+            /// lent to `stream` is ordered already.
+            pub fn on(&self, stream: &Stream) -> Result<OnStream<'a>> {
+                stream.same_device(&self.raw.device.inner.link)?;
+                if self.lent.contains(&stream.core.id) {
+                    return Ok(OnStream { ordered: None });
+                }
+                OnStream::new(&self.raw.stream, stream)
+            }
+
+            /// Orders work on each of `streams` into the buffer's life once, for as long as the
+            /// result lives: between them the views made from it have no order but what the caller
+            /// sets with events, so that several streams can work in parts of one buffer at a
+            /// time. Where the caller sets none, values may be stale or torn; memory stays valid.
+            pub fn lend(self, streams: &[&Stream]) -> Result<$lent<'a, T>> {
+                let mut guards = Vec::with_capacity(streams.len());
+                for stream in streams {
+                    guards.push(self.on(stream)?);
+                }
+                Ok($lent {
+                    streams: streams.iter().map(|stream| stream.core.id).collect(),
+                    _guards: guards,
+                    view: self,
+                })
+            }
+
+            /// A part of it.
+            ///
+            /// # Panics
+            /// When the range does not lie within the view.
+            pub fn slice(self, range: impl RangeBounds<usize>) -> Self {
+                let (start, len) = resolve(range, self.len);
+                Self {
+                    offset: self.offset + start * size_of::<T>(),
+                    len,
+                    ..self
+                }
+            }
+
+            /// The first `mid` elements and the rest.
+            ///
+            /// # Panics
+            /// When `mid` exceeds the length.
+            pub fn split_at(self, mid: usize) -> (Self, Self) {
+                assert!(
+                    mid <= self.len,
+                    "split at {mid} of a device view of {} elements",
+                    self.len
+                );
+                let Self {
+                    raw,
+                    offset,
+                    len,
+                    lent,
+                    element,
+                } = self;
+                let part = |offset, len| Self {
+                    raw,
+                    offset,
+                    len,
+                    lent,
+                    element,
+                };
+                (
+                    part(offset, mid),
+                    part(offset + mid * size_of::<T>(), len - mid),
+                )
+            }
+        }
+    };
+}
+
+view!(DeviceView, Lent);
+view!(DeviceViewMut, LentMut);
+
+impl<'a, T: Pod> DeviceViewMut<'a, T> {
+    /// The same part for a shorter time.
+    pub fn reborrow(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut { ..*self }
+    }
+
+    /// The same part, to read.
+    pub fn as_view(&self) -> DeviceView<'_, T> {
+        let Self {
+            raw,
+            offset,
+            len,
+            lent,
+            ..
+        } = *self;
+        DeviceView {
+            raw,
+            offset,
+            len,
+            lent,
+            element: PhantomData,
+        }
+    }
+
+    /// The same part, to read and no longer to write, for as long as it was borrowed.
+    pub fn into_view(self) -> DeviceView<'a, T> {
+        DeviceView {
+            raw: self.raw,
+            offset: self.offset,
+            len: self.len,
+            lent: self.lent,
+            element: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceBuf<T>> for DeviceView<'a, T> {
+    fn from(buffer: &'a DeviceBuf<T>) -> Self {
+        buffer.view()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceViewMut<'a, T> {
+    fn from(buffer: &'a mut DeviceBuf<T>) -> Self {
+        buffer.view_mut()
+    }
+}
+
+/// A view lent to several streams, to read. See [`DeviceView::lend`].
+#[derive(Debug)]
+pub struct Lent<'a, T: Pod> {
+    view: DeviceView<'a, T>,
+    streams: Box<[StreamId]>,
+    _guards: Vec<OnStream<'a>>,
+}
+
+impl<T: Pod> Lent<'_, T> {
+    /// The view.
+    pub fn view(&self) -> DeviceView<'_, T> {
+        DeviceView {
+            lent: &self.streams,
+            ..self.view
+        }
+    }
+}
+
+/// A view lent to several streams, to write. See [`DeviceViewMut::lend`].
+#[derive(Debug)]
+pub struct LentMut<'a, T: Pod> {
+    view: DeviceViewMut<'a, T>,
+    streams: Box<[StreamId]>,
+    _guards: Vec<OnStream<'a>>,
+}
+
+impl<T: Pod> LentMut<'_, T> {
+    /// The view.
+    pub fn view_mut(&mut self) -> DeviceViewMut<'_, T> {
+        DeviceViewMut {
+            lent: &self.streams,
+            ..self.view.reborrow()
+        }
+    }
+}
+
+/// Typed parts of a block of bytes, one after another, each aligned to [`Carve::ALIGN`].
+///
+/// An algorithm says how many bytes it wants ([`Carve::bytes_of`], summed) and is handed one view;
+/// who owns the memory, and where it came from, is its caller's business.
+///
+/// ```
+/// # use cuzk_gpu_mem::{Carve, Device, DeviceViewMut, Result};
+/// fn halves(scratch: DeviceViewMut<'_, u8>) -> Result<()> {
+///     let mut carve = Carve::new(scratch);
+///     let sums: DeviceViewMut<'_, u64> = carve.take("sums", 100)?;
+///     let offsets: DeviceViewMut<'_, u32> = carve.take("offsets", 101)?;
+///     # drop((sums, offsets));
+///     Ok(())
+/// }
+/// let bytes = Carve::bytes_of::<u64>(100) + Carve::bytes_of::<u32>(101);
+/// assert_eq!(bytes, 1024 + 512);
+/// ```
+#[derive(Debug)]
+pub struct Carve<'a> {
+    rest: DeviceViewMut<'a, u8>,
+    padding: usize,
+}
+
+impl<'a> Carve<'a> {
+    /// What each part is aligned to: one transaction, and the start of an allocation.
+    pub const ALIGN: usize = 256;
+
+    /// Bytes that a part of `len` elements takes, saturating.
+    pub const fn bytes_of<T: Pod>(len: usize) -> usize {
+        let bytes = len.saturating_mul(size_of::<T>());
+        match bytes.checked_next_multiple_of(Self::ALIGN) {
+            Some(bytes) => bytes,
+            None => usize::MAX,
+        }
+    }
+
+    /// Parts of this view, which starts where an allocation does or at another multiple of the alignment.
+    pub fn new(scratch: DeviceViewMut<'a, u8>) -> Self {
+        let padding = scratch.offset.next_multiple_of(Self::ALIGN) - scratch.offset;
+        Self {
+            rest: scratch,
+            padding,
+        }
+    }
+
+    /// The next `len` elements. Their contents are undefined.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when less than that is left, [`Error::TooLarge`] for no address space.
+    pub fn take<T: Pod>(
+        &mut self,
+        label: &'static str,
+        len: usize,
+    ) -> Result<DeviceViewMut<'a, T>> {
+        let bytes = bytes_of::<T>(label, len)?;
+        let end = self.padding.saturating_add(bytes);
+        if end > self.rest.len {
+            return Err(Error::Length {
+                what: label,
+                expected: len,
+                found: self.rest.len.saturating_sub(self.padding) / size_of::<T>().max(1),
+            });
+        }
+        let part = DeviceViewMut {
+            raw: self.rest.raw,
+            offset: self.rest.offset + self.padding,
+            len,
+            lent: self.rest.lent,
+            element: PhantomData,
+        };
+        let next = self.rest.offset + end;
+        self.padding = next.next_multiple_of(Self::ALIGN) - next;
+        self.rest.offset = next;
+        self.rest.len -= end;
+        Ok(part)
+    }
+
+    /// What is left, to carve otherwise.
+    pub fn rest(self) -> DeviceViewMut<'a, u8> {
+        let skipped = self.padding.min(self.rest.len);
+        self.rest.slice(skipped..)
+    }
+}
+
+/// While it lives, work on a stream is ordered into a buffer's life. See [`DeviceView::on`].
+#[derive(Debug)]
+pub struct OnStream<'a> {
+    ordered: Option<(&'a Arc<StreamCore>, Arc<StreamCore>)>,
+}
+
+impl<'a> OnStream<'a> {
+    fn new(home: &'a Arc<StreamCore>, stream: &Stream) -> Result<Self> {
+        stream.core.follow(home)?;
+        Ok(Self {
+            ordered: Some((home, Arc::clone(&stream.core))),
+        })
+    }
+}
+
+impl Drop for OnStream<'_> {
+    fn drop(&mut self) {
+        let Some((home, stream)) = &self.ordered else {
+            return;
+        };
+        if !home.link.usable() {
+            return;
+        }
+        // Where the device cannot be told to wait, the host waits instead.
+        if let Err(Error::Driver { error, .. }) = home.follow(stream) {
+            home.link.defer(error);
+            let _ = stream.settle();
+        }
+    }
+}
