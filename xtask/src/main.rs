@@ -55,6 +55,29 @@ Usage: cargo xtask COMMAND
   node [ARG ..]         run a tool of testdata/tools, e.g. `cargo xtask node snarkjs --help`
 ";
 
+/// What [`HELP`] says of one command, or all of it.
+fn help_of(command: &str) -> String {
+    let mut of_command = false;
+    let mut text = String::new();
+    for line in HELP.lines() {
+        if let Some(first) = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '))
+        {
+            of_command = first.split(' ').next() == Some(command);
+        }
+        if of_command {
+            text += line;
+            text += "\n";
+        }
+    }
+    if text.is_empty() {
+        HELP.to_owned()
+    } else {
+        format!("Usage: cargo xtask\n{text}")
+    }
+}
+
 fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let command = if args.is_empty() {
@@ -62,6 +85,12 @@ fn main() -> ExitCode {
     } else {
         args.remove(0)
     };
+    // These hand their options on, and have a help of their own.
+    let hands_on = matches!(command.as_str(), "prove" | "bench" | "node");
+    if !hands_on && args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        print!("{}", help_of(&command));
+        return ExitCode::SUCCESS;
+    }
     let result = match command.as_str() {
         "prove" => prove::run(&args),
         "test" => test::run(&args),

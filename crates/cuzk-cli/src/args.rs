@@ -254,6 +254,9 @@ pub(crate) struct InspectArgs {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DevicesArgs {
+    /// Run small kernels with known answers on every GPU; exit 5 where one fails, or there is none
+    #[arg(long)]
+    pub(crate) self_test: bool,
     /// Print the result as one JSON object
     #[arg(long, env = "CUZK_JSON", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) json: bool,

@@ -1,6 +1,9 @@
 //! `cuzk devices`.
 
-use cuzk_gpu_mem::{Bytes, DeviceInfo};
+use std::time::Instant;
+
+use cuzk_gpu_mem::{Bytes, Device, DeviceInfo, Selector, Settings};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::DevicesArgs;
@@ -10,8 +13,7 @@ use crate::memory;
 use crate::report::{Lines, Outcome};
 
 /// Runs the command.
-#[expect(clippy::unnecessary_wraps, reason = "as every command")]
-pub(crate) fn run(_args: &DevicesArgs) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = memory::host_bytes();
     let model = cpu_model();
@@ -32,11 +34,26 @@ pub(crate) fn run(_args: &DevicesArgs) -> Result<Outcome, Failure> {
     let reason = match cuzk_gpu_mem::list() {
         Ok(gpus) => {
             for gpu in &gpus {
-                devices.push(to_json(gpu));
+                let mut entry = to_json(gpu);
                 lines.line("gpu", gpu);
+                if args.self_test {
+                    let tested = self_test(gpu)?;
+                    lines.line(
+                        "self-test",
+                        format_args!(
+                            "passed: {} parts, {} results, {:.1} ms",
+                            tested.parts, tested.results, tested.ms
+                        ),
+                    );
+                    entry["self_test"] = json!(tested);
+                }
+                devices.push(entry);
             }
             lines.line("gpu use", NOT_YET);
             NOT_YET.to_owned()
+        }
+        Err(why) if args.self_test => {
+            return Err(Failure::Device(format!("no GPU to test: {why}")));
         }
         Err(why) => {
             lines.line("gpu", format_args!("none: {why}"));
@@ -50,6 +67,31 @@ pub(crate) fn run(_args: &DevicesArgs) -> Result<Outcome, Failure> {
         "gpu": { "usable": false, "reason": reason },
     });
     Ok(Outcome::success(json, lines.finish()))
+}
+
+/// What a self-test did.
+#[derive(Serialize, Debug)]
+struct Tested {
+    parts: usize,
+    results: usize,
+    /// Loading of the kernels included.
+    ms: f64,
+}
+
+fn self_test(gpu: &DeviceInfo) -> Result<Tested, Failure> {
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::Device(format!("GPU {} ({}): {why}", gpu.ordinal, gpu.name))
+    };
+    let started = Instant::now();
+    let device = Device::open(&Selector::Ordinal(gpu.ordinal), Settings::default())
+        .map_err(|error| failed(&error))?;
+    let launcher = cuzk_kernels::open(&device).map_err(|error| failed(&error))?;
+    let tested = cuzk_kernels::self_test(&*launcher).map_err(|error| failed(&error))?;
+    Ok(Tested {
+        parts: tested.passed.len(),
+        results: tested.passed.iter().map(|(_, results)| results).sum(),
+        ms: started.elapsed().as_secs_f64() * 1e3,
+    })
 }
 
 fn to_json(gpu: &DeviceInfo) -> Value {

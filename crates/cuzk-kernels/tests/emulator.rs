@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, MIB, Settings};
+use cuzk_gpu_mem::{Device, MIB, Settings, Stream};
 use cuzk_kernels::emulator::{EmulatorLauncher, faulty, run};
-use cuzk_kernels::{Error, Kernel, Launcher, PtrMut, Shape, self_test};
+use cuzk_kernels::{
+    Argument, Declaration, Error, Kernel, Launcher, PtrMut, Result, Shape, declarations, self_test,
+};
 
 fn device() -> Device {
     let settings = Settings {
@@ -25,6 +27,45 @@ fn blocks_warps_and_atomics_work_in_any_order() {
     for seed in 0..seeds {
         let passed = self_test(&EmulatorLauncher::with_seed(&device(), seed << 32)).unwrap();
         assert!(passed.passed.len() >= 4, "{passed:?}");
+    }
+}
+
+/// A device that subtracts where it should add.
+#[derive(Debug)]
+struct Crooked(EmulatorLauncher);
+
+impl Launcher for Crooked {
+    fn device(&self) -> &Device {
+        self.0.device()
+    }
+
+    unsafe fn submit(
+        &self,
+        declaration: &'static Declaration,
+        shape: Shape,
+        arguments: &[Argument<'_>],
+        stream: &Stream,
+    ) -> Result<()> {
+        let mut declaration = declaration;
+        if declaration.entry == "cuzk_field_ops_fr_add" {
+            let all = declarations();
+            let other = all
+                .iter()
+                .find(|other| other.entry == "cuzk_field_ops_fr_sub");
+            declaration = other.expect("Fr has a subtraction");
+        }
+        // SAFETY: both take the same arguments under the same contract.
+        unsafe { self.0.submit(declaration, shape, arguments, stream) }
+    }
+}
+
+#[test]
+fn a_device_that_computes_wrongly_does_not_pass() {
+    let crooked = Crooked(EmulatorLauncher::new(&device()));
+    match self_test(&crooked).unwrap_err() {
+        // 0 + 0 is 0 - 0, 0 + 1 is not 0 - 1.
+        Error::SelfTest { test, index, .. } => assert_eq!((test, index), ("Fr addition", 1)),
+        other => panic!("{other}"),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`cases`]: the circuits of `testdata/` with their keys, witnesses and proofs. With
 //!   `CUZK_FIXTURES=DIR` in the environment, those of another folder of the same layout.
+//! - [`no_gpu`]: the gate before tests that want a GPU.
 //! - [`limbs`]: field elements as limbs, the hostile ones first.
 //! - [`Words`]: a fixed sequence of words from a seed.
 //!
@@ -13,10 +14,12 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod gate;
 pub mod limbs;
 mod unpack;
 mod words;
 
 pub use case::{Case, case, cases, target_dir, testdata_dir};
+pub use gate::no_gpu;
 pub use unpack::unpack;
 pub use words::Words;

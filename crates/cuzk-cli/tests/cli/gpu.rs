@@ -91,6 +91,18 @@ fn devices_lists_gpus() {
     assert_eq!(json["gpu"]["usable"], false);
 }
 
+/// A GPU that cannot be tested has not passed: this one lists, and can do nothing else.
+#[test]
+fn a_self_test_that_cannot_run_is_a_failure() {
+    let driver = Driver::new();
+    for args in [
+        &["devices", "--self-test"] as &[&str],
+        &["devices", "--self-test", "--json"],
+    ] {
+        Run::of(driver.command(args)).expect(5, &["GPU 0 (Test Card): "]);
+    }
+}
+
 #[test]
 fn a_gpu_that_is_there_is_refused_in_other_words_than_one_that_is_not() {
     let driver = Driver::new();

@@ -44,7 +44,7 @@ impl Rig {
 
     /// A card with a ballast, or the reason why not.
     pub(crate) fn card(test: &str) -> Option<Self> {
-        if !card_is_there(test) {
+        if !card_is_there() {
             return None;
         }
         let alone = CARD.lock();
@@ -153,13 +153,9 @@ impl Drop for Rig {
 }
 
 /// Whether there is a card; where there must be one, that there is.
-pub(crate) fn card_is_there(test: &str) -> bool {
+pub(crate) fn card_is_there() -> bool {
     let Err(reason) = list() else { return true };
-    assert!(
-        std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
-        "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
-    );
-    say(&format!("{test}: skipped on a card: {reason}"));
+    cuzk_testkit::no_gpu(&reason);
     false
 }
 

@@ -1,14 +1,15 @@
-//! Kernels on a card, through cudarc's raw layers.
+//! Kernels on a card, through the driver's library.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
-use cudarc::driver::{result, sys};
-use cuzk_gpu_mem::driver::{Code, CudaDriver, Driver, DriverError};
+use cudarc::driver::sys;
+use cuzk_gpu_mem::driver::{CudaDriver, Driver};
 use cuzk_gpu_mem::{Device, Stream};
 use parking_lot::Mutex;
 
+use super::raw;
 use super::{Argument, Launcher, Shape};
 use crate::declare::Declaration;
 use crate::error::{Error, Result};
@@ -90,10 +91,6 @@ fn capability(device: &Device) -> u32 {
     10 * capability.major + capability.minor
 }
 
-fn named(call: &'static str) -> impl Fn(result::DriverError) -> DriverError {
-    move |error| DriverError::new(call, Code(error.0 as u32))
-}
-
 /// Loads an image into the context that is bound.
 fn load(image: &Loaded, driver_version: i32) -> Result<Module> {
     use sys::CUjit_option_enum as Option;
@@ -114,8 +111,8 @@ fn load(image: &Loaded, driver_version: i32) -> Result<Module> {
     let mut raw = std::ptr::null_mut();
     // SAFETY: the image ends with a zero, the log lives until the call returns, two options have two
     // values.
-    let code = unsafe {
-        sys::cuModuleLoadDataEx(
+    let outcome = unsafe {
+        raw::cuModuleLoadDataEx(
             &mut raw,
             bytes.as_ptr().cast(),
             2,
@@ -123,14 +120,14 @@ fn load(image: &Loaded, driver_version: i32) -> Result<Module> {
             values.as_mut_ptr(),
         )
     };
-    if let Err(error) = code.result() {
-        if error.0 as u32 == UNSUPPORTED_PTX_VERSION {
+    if let Err(error) = outcome {
+        if error.code.0 == UNSUPPORTED_PTX_VERSION {
             return Err(too_old(image.file.clone(), &image.toolkit, driver_version));
         }
         let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
         return Err(Error::Refused {
             file: image.file.clone(),
-            error: named("cuModuleLoadDataEx")(error),
+            error,
             log: String::from_utf8_lossy(&log[..end]).trim().to_owned(),
         });
     }
@@ -157,9 +154,10 @@ impl Module {
             Some(function) => *function,
             None => {
                 let name = CString::new(declaration.entry).expect("entries are identifiers");
-                // SAFETY: the module is loaded for as long as `self` lives.
-                let raw = unsafe { result::module::get_function(self.raw, name) }
-                    .map_err(|error| refused(&self.file, named("cuModuleGetFunction")(error)))?;
+                let mut raw = std::ptr::null_mut();
+                // SAFETY: the module is loaded for as long as `self` lives; the name ends with a zero.
+                unsafe { raw::cuModuleGetFunction(&mut raw, self.raw, name.as_ptr()) }
+                    .map_err(|error| refused(&self.file, error))?;
                 Function {
                     raw,
                     shared_bytes: SHARED_BYTES_FREE,
@@ -170,17 +168,11 @@ impl Module {
             let attribute =
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is of a loaded module.
-            unsafe {
-                result::function::set_function_attribute(
-                    function.raw,
-                    attribute,
-                    shared_bytes as i32,
-                )
-            }
-            .map_err(|error| Error::Launch {
-                entry: declaration.entry,
-                error: named("cuFuncSetAttribute")(error),
-            })?;
+            unsafe { raw::cuFuncSetAttribute(function.raw, attribute, shared_bytes as i32) }
+                .map_err(|error| Error::Launch {
+                    entry: declaration.entry,
+                    error,
+                })?;
             function.shared_bytes = shared_bytes;
         }
         self.functions.insert(declaration.entry, function);
@@ -215,23 +207,25 @@ impl Launcher for CudaLauncher {
             .iter()
             .map(|argument| argument.address.cast_mut())
             .collect();
-        let [grid, block] = [shape.grid, shape.block].map(|[x, y, z]| (x, y, z));
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (shape.grid, shape.block);
         // SAFETY: function and stream are live and of the context just bound; the addresses are of
         // the values that the entry takes, which the call copies; the rest is the caller's promise.
         unsafe {
-            result::launch_kernel(
+            raw::cuLaunchKernel(
                 function,
-                grid,
-                block,
+                grid_x,
+                grid_y,
+                grid_z,
+                block_x,
+                block_y,
+                block_z,
                 shape.shared_bytes,
                 driver.raw_stream(stream.id()),
-                &mut addresses,
+                addresses.as_mut_ptr(),
+                std::ptr::null_mut(),
             )
         }
-        .map_err(|error| Error::Launch {
-            entry,
-            error: named("cuLaunchKernel")(error),
-        })
+        .map_err(|error| Error::Launch { entry, error })
     }
 }
 
@@ -246,7 +240,7 @@ impl Drop for CudaLauncher {
         }
         for module in self.loaded.get_mut().values() {
             // SAFETY: loaded once, here; launches keep their code until they are done.
-            if let Err(error) = unsafe { result::module::unload(module.raw) } {
+            if let Err(error) = unsafe { raw::cuModuleUnload(module.raw) } {
                 tracing::warn!(
                     file = module.file,
                     ?error,

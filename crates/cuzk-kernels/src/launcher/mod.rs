@@ -3,6 +3,7 @@
 pub(crate) mod cuda;
 #[cfg(feature = "emu")]
 pub mod emulator;
+mod raw;
 
 use std::ffi::c_void;
 use std::fmt;

@@ -7,6 +7,8 @@ mod calls;
 mod library;
 mod raw;
 
+pub use raw::find_call;
+
 use std::ptr;
 use std::sync::Arc;
 

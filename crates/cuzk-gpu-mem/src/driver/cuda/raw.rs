@@ -6,38 +6,56 @@
 #![allow(non_snake_case)] // the names are CUDA's
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::sync::OnceLock;
 
 use cudarc::driver::sys;
 use sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUmemoryPool, CUstream};
 
-use crate::driver::{Code, DriverError, DriverResult};
+use crate::driver::DriverResult;
 
 /// What `cuLaunchHostFunc` calls.
 pub(super) type HostFunction = unsafe extern "C" fn(*mut c_void);
 
-/// Declares calls: name, symbol, parameters as in `cuda.h`. All return a `CUresult`.
-macro_rules! calls {
-    ($($name:ident = $symbol:literal ($($parameter:ident: $type:ty),*);)*) => {
+/// Looks a call up in the driver's library.
+///
+/// # Safety
+/// The library is there ([`sys::is_culib_present`]), and `Call` is the type that `cuda.h` gives the
+/// symbol, with a 32-bit number for its `CUresult`.
+pub unsafe fn find_call<Call: Copy>(symbol: &str) -> Option<Call> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        sys::culib()
+            .get::<Call>(symbol.as_bytes())
+            .ok()
+            .map(|call| *call)
+    }
+}
+
+/// Declares calls of the driver's library: name, symbol, parameters as in `cuda.h`. All return a
+/// `CUresult`, which is a number here; what a driver lacks is `NOT_SUPPORTED`.
+///
+/// # Safety
+/// The functions that it makes are unsafe: the library is there
+/// (`cudarc::driver::sys::is_culib_present`), and what `cuda.h` says of the call.
+#[macro_export]
+macro_rules! driver_calls {
+    ($($name:ident = $symbol:literal ($($parameter:ident: $type:ty),* $(,)?);)*) => {
         $(
             /// # Safety
-            /// The library is there ([`sys::is_culib_present`]), and what `cuda.h` says of the call.
-            pub(super) unsafe fn $name($($parameter: $type),*) -> DriverResult<()> {
+            /// The library is there, and what `cuda.h` says of the call.
+            pub(super) unsafe fn $name($($parameter: $type),*) -> $crate::driver::DriverResult<()> {
                 type Call = unsafe extern "C" fn($($type),*) -> u32;
-                static FOUND: OnceLock<Option<Call>> = OnceLock::new();
-                let found = FOUND.get_or_init(|| {
-                    // SAFETY: the library is there, as the caller promises; the type is that of
-                    // `cuda.h`, a `CUresult` being a 32-bit number.
-                    unsafe { sys::culib().get::<Call>($symbol.as_bytes()).ok().map(|call| *call) }
-                });
+                static FOUND: std::sync::OnceLock<Option<Call>> = std::sync::OnceLock::new();
+                const SYMBOL: &str = $symbol;
+                // SAFETY: the library is there, as the caller promises; the type is that of `cuda.h`.
+                let found = FOUND.get_or_init(|| unsafe { $crate::driver::cuda::find_call(SYMBOL) });
                 let code = match found {
                     // SAFETY: as the caller promises.
-                    Some(call) => Code(unsafe { call($($parameter),*) }),
-                    None => Code::NOT_SUPPORTED,
+                    Some(call) => $crate::driver::Code(unsafe { call($($parameter),*) }),
+                    None => $crate::driver::Code::NOT_SUPPORTED,
                 };
                 match code {
-                    Code(0) => Ok(()),
-                    code => Err(DriverError::new(stringify!($name), code)),
+                    $crate::driver::Code(0) => Ok(()),
+                    code => Err($crate::driver::DriverError::new(stringify!($name), code)),
                 }
             }
         )*
@@ -47,7 +65,7 @@ macro_rules! calls {
     };
 }
 
-calls! {
+driver_calls! {
     cuInit = "cuInit"(flags: c_uint);
     cuDriverGetVersion = "cuDriverGetVersion"(version: *mut c_int);
     cuDeviceGetCount = "cuDeviceGetCount"(count: *mut c_int);
