@@ -24,6 +24,7 @@ pub mod ark;
 mod blinding;
 mod circuit;
 mod compare;
+pub mod device;
 mod error;
 mod key;
 mod prover;

@@ -156,6 +156,8 @@ tuples! {
     A B C D E F G H;
     A B C D E F G H I;
     A B C D E F G H I J;
+    A B C D E F G H I J K;
+    A B C D E F G H I J K L;
 }
 
 /// Declares the kernels of one `.cu`: statics of type [`Kernel`] and the list `DECLARATIONS`.

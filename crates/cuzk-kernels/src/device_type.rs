@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use cuzk_field::{Fp, Fp2, Fr, G1Affine, G1Xyzz, G2Affine, G2Xyzz};
+use cuzk_field::{Fp, Fp2, Fr, G1Affine, G1Xyzz, G2Affine, G2Xyzz, Scalar};
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Pod};
 
 /// A type that host and device lay out alike.
@@ -38,10 +38,13 @@ macro_rules! device_types {
 }
 
 device_types! {
+    u8 = "cuzk::u8", 1, 1;
+    u16 = "cuzk::u16", 2, 2;
     u32 = "cuzk::u32", 4, 4;
     u64 = "cuzk::u64", 8, 8;
     i32 = "cuzk::i32", 4, 4;
     Fr = "cuzk::Fr", 32, 16;
+    Scalar = "cuzk::Scalar", 32, 16;
     Fp = "cuzk::Fp", 48, 16;
     Fp2 = "cuzk::Fp2", 96, 16;
     G1Affine = "cuzk::G1Affine", 96, 32;

@@ -115,6 +115,13 @@ pub enum Error {
         found: usize,
     },
 
+    /// A sparse matrix that contradicts itself.
+    #[error("the matrix cannot be used: {what}")]
+    Matrix {
+        /// What is wrong with it.
+        what: String,
+    },
+
     /// A stream of one device was given to the launcher of another.
     #[error("{entry}: the stream belongs to another device than the launcher")]
     WrongDevice {

@@ -22,6 +22,9 @@ struct alignas(16) Fr {
     u32 v[8];
 };
 
+// A canonical integer below r: the same words, not in Montgomery form.
+using Scalar = Fr;
+
 namespace fr {
 
 // r = z^4 - z^2 + 1, z = -0xd201000000010000

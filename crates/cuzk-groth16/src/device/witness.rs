@@ -1,0 +1,119 @@
+//! The witness on its way to a device: bits as two bitmaps, the other values packed.
+
+use cuzk_field::Scalar;
+use cuzk_gpu_mem::{HostMemory, PinnedBuf};
+use cuzk_kernels::witness::WORD;
+use rayon::prelude::*;
+
+/// Words packed by one task: 2^14 variables, half a megabyte of witness.
+const TASK_WORDS: usize = 512;
+
+/// A witness in pinned memory as [`cuzk_kernels::witness::PackedWitness`] has it on the device: a
+/// thirtieth of its size where nearly all values are bits. Wiped before the memory is used again.
+#[derive(Debug)]
+pub struct HostWitness {
+    pub(crate) bits: PinnedBuf<u64>,
+    pub(crate) ranks: PinnedBuf<u32>,
+    pub(crate) full: PinnedBuf<Scalar>,
+    variables: usize,
+}
+
+impl HostWitness {
+    /// Packs `values`, in parallel; it reads them once, and those that are not bits twice.
+    ///
+    /// # Errors
+    /// When the pinned pool has no room.
+    ///
+    /// # Panics
+    /// When there are 2^32 values or more.
+    pub fn pack(host: &HostMemory, values: &[Scalar]) -> cuzk_gpu_mem::Result<Self> {
+        assert!(u32::try_from(values.len()).is_ok(), "2^32 variables");
+        let words = values.len().div_ceil(WORD);
+        let mut bits = host.pinned::<u64>("witness bits", words)?;
+        let mut ranks = host.pinned::<u32>("witness ranks", words)?;
+        bits.mark_secret();
+        ranks.mark_secret();
+        let counts: Vec<usize> = bits
+            .par_chunks_mut(TASK_WORDS)
+            .zip(values.par_chunks(TASK_WORDS * WORD))
+            .map(|(bits, values)| classify(values, bits))
+            .collect();
+        let mut full = host.pinned::<Scalar>("witness values", counts.iter().sum())?;
+        full.mark_secret();
+        let mut first = 0;
+        let mut rest: &mut [Scalar] = &mut full;
+        let shares: Vec<(usize, &mut [Scalar])> = counts
+            .iter()
+            .map(|count| {
+                let (share, others) = std::mem::take(&mut rest).split_at_mut(*count);
+                rest = others;
+                first += count;
+                (first - count, share)
+            })
+            .collect();
+        bits.par_chunks(TASK_WORDS)
+            .zip(ranks.par_chunks_mut(TASK_WORDS))
+            .zip(values.par_chunks(TASK_WORDS * WORD))
+            .zip(shares)
+            .for_each(|(((bits, ranks), values), (first, full))| {
+                gather(values, bits, first as u32, ranks, full);
+            });
+        Ok(Self {
+            bits,
+            ranks,
+            full,
+            variables: values.len(),
+        })
+    }
+
+    /// Variables.
+    pub fn len(&self) -> usize {
+        self.variables
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.variables == 0
+    }
+
+    /// Values that are neither zero nor one.
+    pub fn num_full(&self) -> usize {
+        self.full.len()
+    }
+
+    /// Bytes that are uploaded.
+    pub fn bytes(&self) -> u64 {
+        (size_of_val(&*self.bits) + size_of_val(&*self.ranks) + size_of_val(&*self.full)) as u64
+    }
+}
+
+/// Fills the bitmaps of `values`; returns how many are neither zero nor one.
+fn classify(values: &[Scalar], bits: &mut [u64]) -> usize {
+    let mut count = 0;
+    for (word, values) in bits.iter_mut().zip(values.chunks(WORD)) {
+        let (mut ones, mut full) = (0_u32, 0_u32);
+        for (bit, value) in values.iter().enumerate() {
+            let [low, a, b, c] = *value.limbs();
+            let is_bit = (low & !1) | a | b | c == 0;
+            ones |= u32::from(is_bit && low == 1) << bit;
+            full |= u32::from(!is_bit) << bit;
+        }
+        *word = u64::from(ones) | u64::from(full) << 32;
+        count += full.count_ones() as usize;
+    }
+    count
+}
+
+/// Copies the values that the bitmaps name, of which `first` come before.
+fn gather(values: &[Scalar], bits: &[u64], first: u32, ranks: &mut [u32], full: &mut [Scalar]) {
+    let mut next = 0;
+    for ((word, rank), values) in bits.iter().zip(ranks).zip(values.chunks(WORD)) {
+        *rank = first + next as u32;
+        let mut left = (word >> 32) as u32;
+        while left != 0 {
+            full[next] = values[left.trailing_zeros() as usize];
+            next += 1;
+            left &= left - 1;
+        }
+    }
+}
