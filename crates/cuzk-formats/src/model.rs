@@ -238,6 +238,10 @@ impl Default for Matrix {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyEntries;
 
+/// Arrays that are not those of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartsMismatch;
+
 impl Matrix {
     /// A matrix without rows.
     pub fn new() -> Self {
@@ -246,6 +250,29 @@ impl Matrix {
             columns: Vec::new(),
             coefficients: Vec::new(),
         }
+    }
+
+    /// A matrix from its arrays: `row_offsets` one more than rows, from 0 up to the number of entries.
+    ///
+    /// # Errors
+    /// When the arrays contradict each other.
+    pub fn from_parts(
+        row_offsets: Vec<u32>,
+        columns: Vec<u32>,
+        coefficients: Vec<u32>,
+    ) -> Result<Self, PartsMismatch> {
+        let ends = (row_offsets.first().copied(), row_offsets.last().copied());
+        let fits = ends == (Some(0), u32::try_from(columns.len()).ok())
+            && row_offsets.is_sorted()
+            && columns.len() == coefficients.len();
+        if !fits {
+            return Err(PartsMismatch);
+        }
+        Ok(Self {
+            row_offsets,
+            columns,
+            coefficients,
+        })
     }
 
     /// A matrix without rows and with memory for `rows` of them.

@@ -2,8 +2,12 @@
 //! with a known trapdoor. For benchmarks and tests: such a key protects nothing.
 
 mod circuit;
+mod exponents;
 mod key;
+mod pieces;
+mod porep;
 mod random;
 
 pub use circuit::{Instance, Shape};
-pub use key::{KeyFamily, proving_key};
+pub use exponents::KeyExponents;
+pub use key::{KeyFamily, KeyHeader, proving_key};
