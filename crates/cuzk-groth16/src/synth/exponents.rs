@@ -157,16 +157,15 @@ fn column_sums(matrix: &Matrix, r1cs: &R1cs, lagrange: &[Fr]) -> Vec<Fr> {
         .enumerate()
         .for_each(|(task, sums)| {
             let first = (task * share) as u32;
-            for row in 0..matrix.num_rows() {
+            for (row, value) in (0..matrix.num_rows()).zip(lagrange) {
                 for (variable, coefficient) in matrix.row(row) {
                     let Some(sum) = sums.get_mut(variable.wrapping_sub(first) as usize) else {
                         continue;
                     };
-                    let value = lagrange[row];
                     match coefficient {
-                        cuzk_formats::CoefficientTable::ONE => *sum += value,
-                        cuzk_formats::CoefficientTable::MINUS_ONE => *sum -= value,
-                        _ => *sum += coefficients[coefficient as usize] * value,
+                        cuzk_formats::CoefficientTable::ONE => *sum += *value,
+                        cuzk_formats::CoefficientTable::MINUS_ONE => *sum -= *value,
+                        _ => *sum += coefficients[coefficient as usize] * *value,
                     }
                 }
             }
