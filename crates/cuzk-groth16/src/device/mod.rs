@@ -8,4 +8,4 @@ mod tests;
 mod witness;
 
 pub use matrices::{DeviceMatrices, HostMatrices};
-pub use witness::HostWitness;
+pub use witness::{DeviceWitness, HostWitness};

@@ -6,11 +6,11 @@ use cuzk_field::{Field as _, Fr, Scalar};
 use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, R1cs};
 use cuzk_gpu_mem::driver::SimDriver;
 use cuzk_gpu_mem::{Device, DeviceBuf, GIB, Pod, Settings, Stream, list};
-use cuzk_kernels::witness::{self, PackedWitness};
+use cuzk_kernels::witness;
 use cuzk_kernels::{Launcher, rows};
 use cuzk_testkit::Words;
 
-use super::{DeviceMatrices, HostMatrices, HostWitness};
+use super::{DeviceMatrices, DeviceWitness, HostMatrices, HostWitness};
 use crate::rows::Rows;
 use crate::synth::{Instance, Shape};
 
@@ -64,29 +64,14 @@ impl Rig {
         found
     }
 
-    fn upload(&self, witness: &HostWitness) -> Buffers {
-        let mut buffers = Buffers {
-            bits: self.alloc(witness.bits.len()),
-            ranks: self.alloc(witness.ranks.len()),
-            full: self.alloc(witness.full.len()),
-        };
-        let stream = &self.stream;
-        stream
-            .upload_slice(&witness.bits, &mut buffers.bits)
-            .unwrap();
-        stream
-            .upload_slice(&witness.ranks, &mut buffers.ranks)
-            .unwrap();
-        stream
-            .upload_slice(&witness.full, &mut buffers.full)
-            .unwrap();
-        buffers
+    fn upload(&self, witness: HostWitness) -> DeviceWitness {
+        witness.upload(&self.stream).unwrap()
     }
 
     /// A w and B w.
     fn rows(&self, host: HostMatrices<'_>, n: usize, witness: &[Scalar]) -> [Vec<Fr>; 2] {
         let packed = HostWitness::pack(self.device().host(), witness).unwrap();
-        let buffers = self.upload(&packed);
+        let buffers = self.upload(packed);
         let matrices = DeviceMatrices::upload(&self.stream, host, n, witness.len()).unwrap();
         assert!(matrices.bytes() >= host.device_bytes(n, witness.len()));
         let mut scratch = self.alloc(matrices.scratch_len());
@@ -102,22 +87,6 @@ impl Rig {
             )
             .unwrap();
         [self.read(&a), self.read(&b)]
-    }
-}
-
-struct Buffers {
-    bits: DeviceBuf<u64>,
-    ranks: DeviceBuf<u32>,
-    full: DeviceBuf<Scalar>,
-}
-
-impl Buffers {
-    fn view(&self) -> PackedWitness<'_> {
-        PackedWitness {
-            bits: self.bits.view(),
-            ranks: self.ranks.view(),
-            full: self.full.view(),
-        }
     }
 }
 
@@ -228,7 +197,7 @@ fn packed_witnesses_come_out_as_they_went_in(rig: &Rig) {
             let words = len.div_ceil(32);
             assert_eq!(packed.bytes() as usize, 12 * words + 32 * full.len());
 
-            let buffers = rig.upload(&packed);
+            let buffers = rig.upload(packed);
             for first in [0, 1, 31, 32, 33] {
                 let Some(count) = len.checked_sub(first) else {
                     continue;

@@ -1,8 +1,8 @@
 //! The witness on its way to a device: bits as two bitmaps, the other values packed.
 
 use cuzk_field::Scalar;
-use cuzk_gpu_mem::{HostMemory, PinnedBuf};
-use cuzk_kernels::witness::WORD;
+use cuzk_gpu_mem::{DeviceBuf, HostMemory, PinnedBuf, Pod, Stream};
+use cuzk_kernels::witness::{PackedWitness, WORD};
 use rayon::prelude::*;
 
 /// Words packed by one task: 2^14 variables, half a megabyte of witness.
@@ -66,6 +66,18 @@ impl HostWitness {
         })
     }
 
+    /// Uploads it, asynchronously, into memory of its own.
+    ///
+    /// # Errors
+    /// When the device has no room.
+    pub fn upload(self, stream: &Stream) -> cuzk_gpu_mem::Result<DeviceWitness> {
+        Ok(DeviceWitness {
+            bits: send(stream, "witness bits", self.bits)?,
+            ranks: send(stream, "witness ranks", self.ranks)?,
+            full: send(stream, "witness values", self.full)?,
+        })
+    }
+
     /// Variables.
     pub fn len(&self) -> usize {
         self.variables
@@ -85,6 +97,37 @@ impl HostWitness {
     pub fn bytes(&self) -> u64 {
         (size_of_val(&*self.bits) + size_of_val(&*self.ranks) + size_of_val(&*self.full)) as u64
     }
+}
+
+/// A witness on the device. Wiped before its memory is used again.
+#[derive(Debug)]
+pub struct DeviceWitness {
+    bits: DeviceBuf<u64>,
+    ranks: DeviceBuf<u32>,
+    full: DeviceBuf<Scalar>,
+}
+
+impl DeviceWitness {
+    /// What kernels read.
+    pub fn view(&self) -> PackedWitness<'_> {
+        PackedWitness {
+            bits: self.bits.view(),
+            ranks: self.ranks.view(),
+            full: self.full.view(),
+        }
+    }
+}
+
+/// A resident copy of a pinned buffer; the buffer goes back to its pool behind the copy.
+fn send<T: Pod>(
+    stream: &Stream,
+    label: &'static str,
+    source: PinnedBuf<T>,
+) -> cuzk_gpu_mem::Result<DeviceBuf<T>> {
+    let mut target = stream.device().alloc(label, source.len(), stream)?;
+    target.mark_secret();
+    drop(stream.upload(source, &mut target)?);
+    Ok(target)
 }
 
 /// Fills the bitmaps of `values`; returns how many are neither zero nor one.
