@@ -93,6 +93,23 @@ impl<T: DeviceType + Pod> From<&DeviceViewMut<'_, T>> for PtrMut<T> {
     }
 }
 
+impl Ptr<u32> {
+    /// The address of elements that a kernel reads as words.
+    pub(crate) fn words<T: Pod>(view: &DeviceView<'_, T>) -> Self {
+        Self(view.ptr().0, PhantomData)
+    }
+}
+
+impl<T> Ptr<T> {
+    /// No address, where the kernel allows that.
+    pub(crate) const NULL: Self = Self(0, PhantomData);
+}
+
+impl<T> PtrMut<T> {
+    /// No address, where the kernel allows that.
+    pub(crate) const NULL: Self = Self(0, PhantomData);
+}
+
 #[cfg(feature = "emu")]
 impl<T: DeviceType> PtrMut<T> {
     /// The address of host memory, for a kernel that the emulator runs without a device.

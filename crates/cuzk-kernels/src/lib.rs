@@ -12,7 +12,7 @@
 //! | `device_type` | [`DeviceType`]: what may be an argument, [`Ptr`] and [`PtrMut`] |
 //! | `launcher` | [`Launcher`] and its two kinds, [`CudaLauncher`] and `EmulatorLauncher` |
 //! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
-//! | [`block_check`], [`field_ops`], [`curve_ops`], [`field_bench`], [`rows`], [`witness`] | the kernels, one module for each `.cu` |
+//! | [`block_check`], [`bucket_sort`], [`field_ops`], [`curve_ops`], [`field_bench`], [`rows`], [`witness`] | the kernels, one module for each `.cu` |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
 //!
 //! `docs/kernels.md` says how to add a kernel.
@@ -30,6 +30,7 @@
 compile_error!("device pointers are 64-bit; so must the host's be");
 
 pub mod block_check;
+pub mod bucket_sort;
 pub mod curve_ops;
 mod declare;
 mod device_type;
@@ -47,6 +48,7 @@ pub mod rows;
 mod self_test;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
 pub mod sources;
+pub mod windows;
 pub mod witness;
 
 pub use declare::{Arguments, Declaration, Kernel, Parameter};
@@ -63,6 +65,7 @@ pub use self_test::{SelfTest, self_test};
 pub fn declarations() -> Vec<&'static Declaration> {
     [
         block_check::DECLARATIONS,
+        bucket_sort::DECLARATIONS,
         curve_ops::DECLARATIONS,
         field_bench::DECLARATIONS,
         field_ops::DECLARATIONS,

@@ -1,0 +1,197 @@
+//! Multi-scalar multiplication on a device. `cargo xtask bench msm` runs it after the host's.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a bench reports on its standard streams"
+)]
+
+mod device;
+
+use std::time::Duration;
+
+use cuzk_field::Scalar;
+use cuzk_gpu_mem::{DeviceBuf, DeviceViewMut, Stream};
+use cuzk_kernels::bucket_sort::{
+    BaseIndices, Part, PartShape, Scalars, SortShape, SortTarget, sort,
+};
+use cuzk_kernels::windows::Windows;
+use cuzk_kernels::{Launcher, Result};
+
+use device::Bench;
+
+fn main() {
+    let mut bench = Bench::open("msm_device");
+    let launcher = match cuzk_kernels::open(&bench.device) {
+        Ok(launcher) => launcher,
+        Err(error) => {
+            eprintln!("msm_device: {error}");
+            std::process::exit(1);
+        }
+    };
+    let stream = bench.device.stream("bench").expect("a stream");
+    sorts(&mut bench, &*launcher, &stream);
+    bench.finish();
+}
+
+/// Median of timed runs, after one that is not counted.
+fn timed(bench: &Bench, stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Duration {
+    let mut times = Vec::new();
+    for round in 0..=bench.rounds(5) {
+        let begin = stream.record_timed().expect("an event");
+        run().expect("a launch");
+        let end = stream.record_timed().expect("an event");
+        end.wait().expect("the kernel");
+        if round > 0 {
+            times.push(end.since(&begin).expect("both are reached"));
+        }
+    }
+    device::median(times)
+}
+
+/// Words of a stream of xorshift64.
+fn words(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+/// `len` scalars on the device, made from `distinct` that `value` gives.
+fn scalars(stream: &Stream, len: usize, mut value: impl FnMut() -> Scalar) -> DeviceBuf<Scalar> {
+    let distinct = len.min((1 << 22) + 12_345);
+    let values: Vec<Scalar> = (0..distinct).map(|_| value()).collect();
+    let mut buffer = stream
+        .device()
+        .alloc::<Scalar>("scalars", len, stream)
+        .expect("memory");
+    stream
+        .upload_slice(&values, buffer.view_mut().slice(..distinct))
+        .expect("a copy");
+    let mut filled = distinct;
+    while filled < len {
+        let (source, rest) = buffer.view_mut().split_at(filled);
+        let more = filled.min(len - filled);
+        stream
+            .copy(source.into_view().slice(..more), rest.slice(..more))
+            .expect("a copy");
+        filled += more;
+    }
+    buffer
+}
+
+fn random_scalar(word: &mut impl FnMut() -> u64) -> Scalar {
+    loop {
+        let limbs = [word(), word(), word(), word() >> 1];
+        if let Some(scalar) = Scalar::from_limbs(limbs) {
+            return scalar;
+        }
+    }
+}
+
+/// The sort alone: all windows of random and of skewed scalars.
+fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
+    let sizes: &[(u32, u32)] = if bench.real {
+        &[(20, 16), (22, 15), (24, 13), (26, 12), (27, 12)]
+    } else {
+        &[(6, 51)]
+    };
+    for &(log_n, windows) in sizes {
+        let mut word = words(7);
+        let random: Vec<Scalar> = (0..5).map(|_| random_scalar(&mut word)).collect();
+        let mut kinds: Vec<(&str, Box<dyn FnMut() -> Scalar>)> =
+            vec![("random", Box::new(move || random_scalar(&mut word)))];
+        if log_n == 26 {
+            let mut word = words(9);
+            let (one, few) = (random[0], random);
+            kinds.push(("one value", Box::new(move || one)));
+            kinds.push((
+                "four values",
+                Box::new(move || few[1 + (word() >> 30) as usize % 4]),
+            ));
+            let mut word = words(11);
+            kinds.push((
+                "99% one value",
+                Box::new(move || {
+                    if word() % 100 == 0 {
+                        random_scalar(&mut word)
+                    } else {
+                        one
+                    }
+                }),
+            ));
+            let mut word = words(13);
+            kinds.push(("bits", Box::new(move || Scalar::from(word() >> 63))));
+        }
+        for (kind, value) in kinds {
+            let n = 1_usize << log_n;
+            let values = scalars(stream, n, value);
+            sort_of(
+                bench,
+                launcher,
+                stream,
+                &values,
+                windows,
+                &format!("2^{log_n} {kind}"),
+            );
+        }
+    }
+}
+
+fn sort_of(
+    bench: &mut Bench,
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    values: &DeviceBuf<Scalar>,
+    count: u32,
+    name: &str,
+) {
+    let n = values.len();
+    let windows = Windows::new(count);
+    let part = PartShape {
+        scalars: n,
+        windows: 0..count,
+    };
+    let shape = SortShape::new(windows, vec![part]).expect("a shape");
+    let device = stream.device();
+    let alloc = |len| device.alloc::<u32>("bench", len, stream).expect("memory");
+    let mut entries = alloc(shape.max_entries());
+    let mut offsets = alloc(shape.buckets() + 1);
+    let mut recoded = alloc(8 * n);
+    let mut scratch = device
+        .alloc::<u8>("scratch", shape.scratch_bytes(), stream)
+        .expect("memory");
+    let mut run = |scalars: Scalars<'_>, recoded: Option<DeviceViewMut<'_, u32>>| {
+        sort(
+            launcher,
+            stream,
+            &shape,
+            &[Part {
+                scalars,
+                bases: BaseIndices::From(0),
+                recoded,
+            }],
+            SortTarget {
+                first_entry: 0,
+                entries: entries.view_mut(),
+                offsets: offsets.view_mut(),
+            },
+            scratch.view_mut(),
+        )
+    };
+    let time = timed(bench, stream, || {
+        run(Scalars::Canonical(values.view()), Some(recoded.view_mut()))
+    });
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    bench.row(format!("sort {name}, {count} windows"), ms(time), "ms");
+    let recoded = recoded.view();
+    let time = timed(bench, stream, || run(Scalars::Recoded(recoded), None));
+    bench.row(format!("sort {name}, recoded before"), ms(time), "ms");
+    let time = timed(bench, stream, || {
+        run(Scalars::Canonical(values.view()), None)
+    });
+    bench.row(format!("sort {name}, recoding each time"), ms(time), "ms");
+}
