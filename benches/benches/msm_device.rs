@@ -92,6 +92,8 @@ fn random_scalar(word: &mut impl FnMut() -> u64) -> Scalar {
     }
 }
 
+type Values = Box<dyn FnMut() -> Scalar>;
+
 /// The sort alone: all windows of random and of skewed scalars.
 fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
     let sizes: &[(u32, u32)] = if bench.real {
@@ -102,7 +104,7 @@ fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
     for &(log_n, windows) in sizes {
         let mut word = words(7);
         let random: Vec<Scalar> = (0..5).map(|_| random_scalar(&mut word)).collect();
-        let mut kinds: Vec<(&str, Box<dyn FnMut() -> Scalar>)> =
+        let mut kinds: Vec<(&str, Values)> =
             vec![("random", Box::new(move || random_scalar(&mut word)))];
         if log_n == 26 {
             let mut word = words(9);
@@ -116,7 +118,7 @@ fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
             kinds.push((
                 "99% one value",
                 Box::new(move || {
-                    if word() % 100 == 0 {
+                    if word().is_multiple_of(100) {
                         random_scalar(&mut word)
                     } else {
                         one
