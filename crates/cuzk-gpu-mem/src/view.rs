@@ -142,6 +142,18 @@ macro_rules! view {
                 }
             }
 
+            /// The same memory as elements of another type of the same size.
+            pub fn cast<U: Pod>(self) -> $view<'a, U> {
+                const { assert!(size_of::<T>() == size_of::<U>()) };
+                $view {
+                    raw: self.raw,
+                    offset: self.offset,
+                    len: self.len,
+                    lent: self.lent,
+                    element: PhantomData,
+                }
+            }
+
             /// The first `mid` elements and the rest.
             ///
             /// # Panics

@@ -122,6 +122,13 @@ pub enum Error {
         what: String,
     },
 
+    /// A transform, or a pass of one, that there is not.
+    #[error("transform: {reason}")]
+    Transform {
+        /// What is asked for and what there is.
+        reason: String,
+    },
+
     /// A stream of one device was given to the launcher of another.
     #[error("{entry}: the stream belongs to another device than the launcher")]
     WrongDevice {

@@ -12,7 +12,7 @@
 //! | `device_type` | [`DeviceType`]: what may be an argument, [`Ptr`] and [`PtrMut`] |
 //! | `launcher` | [`Launcher`] and its two kinds, [`CudaLauncher`] and `EmulatorLauncher` |
 //! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
-//! | [`block_check`], [`bucket_sort`], [`field_ops`], [`curve_ops`], [`field_bench`], [`rows`], [`witness`] | the kernels, one module for each `.cu` |
+//! | [`block_check`], [`bucket_sort`], [`field_ops`], [`curve_ops`], [`field_bench`], [`ntt`], [`ntt_vector`], [`rows`], [`witness`] | the kernels, one module for each `.cu` |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
 //!
 //! `docs/kernels.md` says how to add a kernel.
@@ -44,6 +44,8 @@ mod image;
 mod launcher;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
 pub mod manifest;
+pub mod ntt;
+pub mod ntt_vector;
 pub mod rows;
 mod self_test;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
@@ -69,6 +71,8 @@ pub fn declarations() -> Vec<&'static Declaration> {
         curve_ops::DECLARATIONS,
         field_bench::DECLARATIONS,
         field_ops::DECLARATIONS,
+        ntt::DECLARATIONS,
+        ntt_vector::DECLARATIONS,
         rows::DECLARATIONS,
         witness::DECLARATIONS,
     ]

@@ -1,5 +1,5 @@
 //! Number-theoretic transforms over the scalar field of BLS12-381, for both root families, and the
-//! quotient polynomial of Groth16.
+//! quotient polynomial of Groth16: here on the CPU, in [`device`] on a GPU or an emulated one.
 //!
 //! Transforms need no permutation pass: the inverse goes from natural to bit-reversed order, the
 //! forward one from bit-reversed to natural, which is the order in which a prover chains them.
@@ -18,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod device;
 mod domain;
 mod quotient;
 mod transform;

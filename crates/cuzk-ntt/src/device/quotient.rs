@@ -1,0 +1,157 @@
+//! The quotient on a device, in the three forms that keys ask for.
+//!
+//! a and b hold A w and B w in natural order; c = a b entry by entry, as for a satisfying witness. The
+//! shift g is the primitive 2n-th root with g^2 = w, so that Z = g^n - 1 = -2 on the coset.
+
+use cuzk_field::{Field as _, Fr, Scalar};
+use cuzk_gpu_mem::{DeviceViewMut, Stream};
+use cuzk_kernels::{Launcher, ntt_vector};
+
+use super::order::Elements;
+use super::plan::{DevicePlan, Error, Result};
+use super::{Points, Scale};
+use crate::transform::Direction;
+
+/// What the H sum of a key takes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum QuotientForm {
+    /// h's coefficients: tau-power keys (bellman, arkworks). Six transforms, three arrays.
+    Coefficients,
+    /// (a b - c)(g w^j): keys of circom and snarkjs. Six transforms, three arrays.
+    OddValues,
+    /// (a b)(g w^j): prepared keys, into which c is folded. Four transforms, two arrays.
+    OddProducts,
+}
+
+impl QuotientForm {
+    /// Arrays of n elements of 32 bytes that it works in, the result's included.
+    pub fn arrays(self) -> usize {
+        match self {
+            Self::Coefficients | Self::OddValues => 3,
+            Self::OddProducts => 2,
+        }
+    }
+
+    pub(super) fn transforms(self) -> &'static [(Direction, Points)] {
+        const INVERSE: (Direction, Points) = (Direction::Inverse, Points::Domain);
+        const ODD: (Direction, Points) = (Direction::Forward, Points::OddCoset);
+        const ODD_INVERSE: (Direction, Points) = (Direction::Inverse, Points::OddCoset);
+        match self {
+            Self::Coefficients => &[INVERSE, ODD, ODD_INVERSE],
+            Self::OddValues | Self::OddProducts => &[INVERSE, ODD],
+        }
+    }
+}
+
+/// The arrays of a quotient, each of n elements: A w and B w, of which entries from `rows` on are zero
+/// and are not read, and room for c where the form has three arrays.
+#[derive(Debug)]
+pub struct QuotientArrays<'a, 'b, 'c> {
+    /// A w; the result will lie here.
+    pub a: DeviceViewMut<'a, Fr>,
+    /// B w; overwritten.
+    pub b: DeviceViewMut<'b, Fr>,
+    /// Room; not read. None for [`QuotientForm::OddProducts`].
+    pub c: Option<DeviceViewMut<'c, Fr>>,
+    /// Entries of a and b that count, at most n.
+    pub rows: usize,
+}
+
+impl DevicePlan {
+    /// The quotient in the form asked for, as canonical integers in natural order, in the memory of a.
+    /// [`QuotientForm::Coefficients`] gives n of them, of which the last is zero.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless all arrays have 2^`log_n` elements; [`Error::NotPlanned`] if the plan is
+    /// for another form.
+    pub fn quotient<'a>(
+        &self,
+        launcher: &dyn Launcher,
+        stream: &Stream,
+        log_n: u32,
+        form: QuotientForm,
+        arrays: QuotientArrays<'a, '_, '_>,
+    ) -> Result<DeviceViewMut<'a, Scalar>> {
+        let n = 1_usize << log_n.min(usize::BITS - 2);
+        let QuotientArrays { a, b, c, rows } = arrays;
+        let same = |what, found| {
+            if found == n {
+                return Ok(());
+            }
+            Err(Error::Length {
+                what,
+                expected: n,
+                found,
+            })
+        };
+        same("a", a.len())?;
+        same("b", b.len())?;
+        let c = match (form.arrays(), c) {
+            (2, _) => None,
+            (_, c) => {
+                same("c", c.as_ref().map_or(0, |c| c.len()))?;
+                c
+            }
+        };
+        if rows > n {
+            return Err(Error::Length {
+                what: "rows",
+                expected: n,
+                found: rows,
+            });
+        }
+        let (a, b) = (Elements::natural(a), Elements::natural(b));
+        let c = match c {
+            None => None,
+            Some(mut c) => {
+                let (a, b) = (a.view().as_view(), b.view().as_view());
+                let out = c.reborrow().slice(..rows);
+                ntt_vector::product(launcher, stream, a.slice(..rows), b.slice(..rows), out)?;
+                let c = Elements::natural(c);
+                Some(match form {
+                    QuotientForm::OddValues => {
+                        let c = self.extend(launcher, stream, log_n, rows, c)?;
+                        c.into_view().into_view()
+                    }
+                    _ => {
+                        let c = self.interpolate(launcher, stream, log_n, rows, c)?;
+                        c.into_view().into_view()
+                    }
+                })
+            }
+        };
+        let a = self.extend(launcher, stream, log_n, rows, a)?;
+        let b = self.extend(launcher, stream, log_n, rows, b)?;
+        let b = b.into_view().into_view();
+        match form {
+            QuotientForm::OddValues | QuotientForm::OddProducts => {
+                let a = a.into_view();
+                Ok(ntt_vector::product_scalars(launcher, stream, a, b, c)?)
+            }
+            QuotientForm::Coefficients => {
+                let mut a = a;
+                let out = a.view_mut();
+                ntt_vector::product_in_place(launcher, stream, out, b)?;
+                let a = self.odd_coefficients(launcher, stream, log_n, Scale::One, a)?;
+                let Some(c) = c else {
+                    unreachable!("this form has three arrays");
+                };
+                let factor = Scalar::from(factor(log_n));
+                Ok(ntt_vector::finish(
+                    launcher,
+                    stream,
+                    log_n,
+                    a.into_view(),
+                    c,
+                    factor,
+                )?)
+            }
+        }
+    }
+}
+
+/// 1 / (n z), z = -2.
+fn factor(log_n: u32) -> Fr {
+    let power = Fr::from(1_u64 << (log_n + 1));
+    -power.inverse().unwrap_or(Fr::ZERO)
+}
