@@ -54,4 +54,5 @@ pub use fp::Fp;
 pub use fp2::Fp2;
 pub use fr::{Fr, Scalar};
 pub use host::pairing_product_is_one;
+pub use plain::PlainCurve;
 pub use roots::RootGenerator;

@@ -75,10 +75,15 @@ pub struct Declaration {
 }
 
 /// A kernel whose arguments are an `A`, a tuple.
-#[derive(Debug)]
 pub struct Kernel<A> {
     declaration: Declaration,
     arguments: PhantomData<fn(A)>,
+}
+
+impl<A> fmt::Debug for Kernel<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Kernel").field(&self.declaration).finish()
+    }
 }
 
 impl<A: Arguments> Kernel<A> {
@@ -158,6 +163,10 @@ tuples! {
     A B C D E F G H I J;
     A B C D E F G H I J K;
     A B C D E F G H I J K L;
+    A B C D E F G H I J K L M;
+    A B C D E F G H I J K L M N;
+    A B C D E F G H I J K L M N O;
+    A B C D E F G H I J K L M N O P;
 }
 
 /// Declares the kernels of one `.cu`: statics of type [`Kernel`] and the list `DECLARATIONS`.

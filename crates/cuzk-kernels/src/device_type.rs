@@ -3,8 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use cuzk_field::{Fp, Fp2, Fr, G1Affine, G1Xyzz, G2Affine, G2Xyzz, Scalar};
+use cuzk_field::{Affine, Fp, Fp2, Fr, Scalar, Xyzz};
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Pod};
+
+use crate::curve::DeviceCurve;
 
 /// A type that host and device lay out alike.
 ///
@@ -47,11 +49,41 @@ device_types! {
     Scalar = "cuzk::Scalar", 32, 16;
     Fp = "cuzk::Fp", 48, 16;
     Fp2 = "cuzk::Fp2", 96, 16;
-    G1Affine = "cuzk::G1Affine", 96, 32;
-    G2Affine = "cuzk::G2Affine", 192, 32;
-    G1Xyzz = "cuzk::G1Xyzz", 192, 32;
-    G2Xyzz = "cuzk::G2Xyzz", 384, 32;
+    Chunk = "cuzk::Chunk", 16, 16;
+    Slab = "cuzk::pair_plan::Slab", 16, 4;
 }
+
+/// Sixteen bytes of a field element; component planes (`pair_lanes.cuh`) are made of them.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub(crate) struct Chunk([u32; 4]);
+
+/// A slab of sorted entries, as `kernels/include/cuzk/pair_plan.cuh` has it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Slab([u32; 4]);
+
+// SAFETY: points of both groups are `repr(C, align(32))` coordinates; the sizes are those of g1.cuh and
+// g2.cuh, and `cargo xtask abi` has the C++ compiler compare the types by name.
+unsafe impl<F: DeviceCurve> DeviceType for Affine<F> {
+    fn c_type() -> String {
+        format!("cuzk::{}Affine", F::GROUP)
+    }
+}
+
+// SAFETY: as for affine points.
+unsafe impl<F: DeviceCurve> DeviceType for Xyzz<F> {
+    fn c_type() -> String {
+        format!("cuzk::{}Xyzz", F::GROUP)
+    }
+}
+
+const _: () = {
+    assert!(size_of::<Affine<Fp>>() == 96 && align_of::<Affine<Fp>>() == 32);
+    assert!(size_of::<Affine<Fp2>>() == 192 && align_of::<Affine<Fp2>>() == 32);
+    assert!(size_of::<Xyzz<Fp>>() == 192 && align_of::<Xyzz<Fp>>() == 32);
+    assert!(size_of::<Xyzz<Fp2>>() == 384 && align_of::<Xyzz<Fp2>>() == 32);
+};
 
 /// The address of elements that a kernel reads.
 #[derive(Clone, Copy)]
@@ -108,6 +140,20 @@ impl<T> Ptr<T> {
 impl<T> PtrMut<T> {
     /// No address, where the kernel allows that.
     pub(crate) const NULL: Self = Self(0, PhantomData);
+}
+
+impl<T: DeviceType> Ptr<T> {
+    /// The same address, of what lies there in other units.
+    pub(crate) fn cast<U: DeviceType>(self) -> Ptr<U> {
+        Ptr(self.0, PhantomData)
+    }
+}
+
+impl<T: DeviceType> PtrMut<T> {
+    /// The same address, of what lies there in other units.
+    pub(crate) fn cast<U: DeviceType>(self) -> PtrMut<U> {
+        PtrMut(self.0, PhantomData)
+    }
 }
 
 #[cfg(feature = "emu")]

@@ -31,6 +31,7 @@ compile_error!("device pointers are 64-bit; so must the host's be");
 
 pub mod block_check;
 pub mod bucket_sort;
+mod curve;
 pub mod curve_ops;
 mod declare;
 mod device_type;
@@ -46,6 +47,7 @@ mod launcher;
 pub mod manifest;
 pub mod ntt;
 pub mod ntt_vector;
+pub mod pair_tree;
 pub mod rows;
 mod self_test;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
@@ -53,6 +55,7 @@ pub mod sources;
 pub mod windows;
 pub mod witness;
 
+pub use curve::DeviceCurve;
 pub use declare::{Arguments, Declaration, Kernel, Parameter};
 pub use device_type::{DeviceType, Ptr, PtrMut};
 pub use error::{Error, Result};
@@ -75,6 +78,11 @@ pub fn declarations() -> Vec<&'static Declaration> {
         ntt_vector::DECLARATIONS,
         rows::DECLARATIONS,
         witness::DECLARATIONS,
+        pair_tree::DECLARATIONS,
+        pair_tree::g1_rounds::DECLARATIONS,
+        pair_tree::g1_tail::DECLARATIONS,
+        pair_tree::g2_rounds::DECLARATIONS,
+        pair_tree::g2_tail::DECLARATIONS,
     ]
     .concat()
 }

@@ -22,6 +22,7 @@
 
 mod bases;
 mod cpu;
+pub mod device;
 mod digits;
 mod fixed_base;
 #[cfg(target_arch = "x86_64")]

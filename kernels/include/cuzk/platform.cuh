@@ -10,6 +10,8 @@
 
 // Inlined into every caller.
 #define CUZK_FN static __device__ __forceinline__
+// The same for members that are not static.
+#define CUZK_FN_MEMBER __device__ __forceinline__
 // Called, not inlined. Field elements travel by value in registers, four of them if need be, which keeps a point
 // addition short; a reference or a pointer would send them through local memory.
 #define CUZK_CALL [[maybe_unused]] static __device__ __noinline__
@@ -21,6 +23,7 @@
 #else
 
 #define CUZK_FN [[maybe_unused]] static inline
+#define CUZK_FN_MEMBER inline
 #define CUZK_CALL [[maybe_unused]] static
 #define CUZK_CONST constexpr
 #define CUZK_UNROLL

@@ -1,0 +1,14 @@
+//! Sums on a GPU.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`accumulate`] | sums of buckets of sorted entries, by batch-affine pair trees |
+//!
+//! Plans are data, made from sizes: they say how many bytes of scratch a run wants. Runs are asynchronous on
+//! the caller's stream, allocate nothing and wait for nothing; the caller owns all memory.
+
+pub mod accumulate;
+mod error;
+
+pub use cuzk_kernels::DeviceCurve;
+pub use error::{Error, Result};

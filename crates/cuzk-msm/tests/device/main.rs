@@ -1,0 +1,6 @@
+//! Sums on the device against sums one by one, on the emulator and on the card where there is one.
+//!
+//! `CUZK_REQUIRE_GPU=1` makes a missing card a failure.
+
+mod accumulate;
+mod rig;
