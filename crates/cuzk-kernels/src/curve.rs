@@ -2,7 +2,7 @@
 
 use cuzk_field::{Fp, Fp2, PlainCurve};
 
-use crate::pair_tree;
+use crate::{bucket_reduce, pair_tree};
 
 /// A coordinate field whose group the kernels compute in: [`Fp`] for G1, [`Fp2`] for G2.
 pub trait DeviceCurve: PlainCurve + sealed::Sealed {
@@ -22,6 +22,7 @@ pub trait DeviceCurve: PlainCurve + sealed::Sealed {
 pub struct Kernels<F: DeviceCurve> {
     pub(crate) rounds: pair_tree::RoundKernels<F>,
     pub(crate) tail: pair_tree::TailKernels<F>,
+    pub(crate) reduce: bucket_reduce::ReduceKernels<F>,
 }
 
 mod sealed {
@@ -38,6 +39,7 @@ impl DeviceCurve for Fp {
         static KERNELS: Kernels<Fp> = Kernels {
             rounds: pair_tree::g1_rounds::KERNELS,
             tail: pair_tree::g1_tail::KERNELS,
+            reduce: bucket_reduce::g1::KERNELS,
         };
         &KERNELS
     }
@@ -51,6 +53,7 @@ impl DeviceCurve for Fp2 {
         static KERNELS: Kernels<Fp2> = Kernels {
             rounds: pair_tree::g2_rounds::KERNELS,
             tail: pair_tree::g2_tail::KERNELS,
+            reduce: bucket_reduce::g2::KERNELS,
         };
         &KERNELS
     }

@@ -30,6 +30,7 @@
 compile_error!("device pointers are 64-bit; so must the host's be");
 
 pub mod block_check;
+pub mod bucket_reduce;
 pub mod bucket_sort;
 mod curve;
 pub mod curve_ops;
@@ -78,6 +79,8 @@ pub fn declarations() -> Vec<&'static Declaration> {
         ntt_vector::DECLARATIONS,
         rows::DECLARATIONS,
         witness::DECLARATIONS,
+        bucket_reduce::g1::DECLARATIONS,
+        bucket_reduce::g2::DECLARATIONS,
         pair_tree::DECLARATIONS,
         pair_tree::g1_rounds::DECLARATIONS,
         pair_tree::g1_tail::DECLARATIONS,

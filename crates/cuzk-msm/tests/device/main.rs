@@ -3,4 +3,5 @@
 //! `CUZK_REQUIRE_GPU=1` makes a missing card a failure.
 
 mod accumulate;
+mod reduce;
 mod rig;

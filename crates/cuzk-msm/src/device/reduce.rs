@@ -1,0 +1,106 @@
+//! From the buckets of windows to one point a window: sum_k (k + 1) B_k.
+//!
+//! `kernels/include/cuzk/bucket_reduce.cuh` has the method: plain sums of rows and of columns, two mixed additions a
+//! bucket, and weighted sums of those, which are about the square root of as many.
+
+use std::marker::PhantomData;
+
+use cuzk_field::{Affine, Xyzz};
+use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceView, DeviceViewMut, Stream};
+use cuzk_kernels::bucket_reduce::{self, Grid};
+use cuzk_kernels::{DeviceCurve, Launcher};
+
+use super::error::{Error, Result};
+
+/// Threads that fill a multiprocessor with point additions.
+const THREADS_PER_MULTIPROCESSOR: usize = 512;
+/// Buckets that one thread adds up at least and at most.
+const PARTS: std::ops::RangeInclusive<usize> = 4..=64;
+/// Buckets of a call at most.
+const MAX_BUCKETS: usize = 1 << 29;
+
+/// How the buckets of some windows are reduced.
+#[derive(Clone, Debug)]
+pub struct ReducePlan<F> {
+    windows: usize,
+    buckets: usize,
+    grid: Grid,
+    group: PhantomData<fn(F)>,
+}
+
+impl<F: DeviceCurve> ReducePlan<F> {
+    /// A plan for `windows` windows of `buckets` each.
+    pub fn new(device: &DeviceInfo, windows: usize, buckets: usize) -> Result<Self> {
+        let total = windows.checked_mul(buckets);
+        let Some(total) = total.filter(|&total| total <= MAX_BUCKETS && windows <= 1 << 16) else {
+            return Err(Error::TooLarge {
+                what: "buckets",
+                most: MAX_BUCKETS,
+                found: total.unwrap_or(usize::MAX),
+            });
+        };
+        let buckets_or_one = buckets.max(1);
+        let log_columns = buckets_or_one.next_power_of_two().ilog2().div_ceil(2);
+        let multiprocessors = usize::try_from(device.multiprocessors).unwrap_or(0).max(1);
+        let part = (2 * total / (THREADS_PER_MULTIPROCESSOR * multiprocessors))
+            .clamp(*PARTS.start(), *PARTS.end());
+        Ok(Self {
+            windows,
+            buckets,
+            grid: Grid::new(windows, buckets_or_one, log_columns, part),
+            group: PhantomData,
+        })
+    }
+
+    /// Bytes of scratch of a run.
+    pub fn scratch_bytes(&self) -> usize {
+        let [partial, lines, pairs] = self.sizes();
+        Carve::bytes_of::<Xyzz<F>>(partial)
+            .saturating_add(Carve::bytes_of::<Xyzz<F>>(lines))
+            .saturating_add(Carve::bytes_of::<Xyzz<F>>(pairs))
+    }
+
+    fn sizes(&self) -> [usize; 3] {
+        [self.grid.parts(), self.grid.lines(), 2].map(|each| each * self.windows)
+    }
+
+    /// Leaves sum_k (k + 1) `sums[w][k]` in `out[w]`: `sums` (windows, buckets) canonical points on the curve,
+    /// infinity (0, 0), `out` (windows) with canonical coordinates.
+    pub fn run(
+        &self,
+        launcher: &dyn Launcher,
+        stream: &Stream,
+        sums: DeviceView<'_, Affine<F>>,
+        out: DeviceViewMut<'_, Xyzz<F>>,
+        scratch: DeviceViewMut<'_, u8>,
+    ) -> Result<()> {
+        for (what, expected, found) in [
+            ("sums", self.windows * self.buckets, sums.len()),
+            ("out", self.windows, out.len()),
+        ] {
+            if expected != found {
+                return Err(Error::Length {
+                    what,
+                    expected,
+                    found,
+                });
+            }
+        }
+        if self.buckets == 0 {
+            // Infinity is all zero.
+            return Ok(stream.fill(out, 0)?);
+        }
+        let [partial, lines, pairs] = self.sizes();
+        let grid = &self.grid;
+        let mut scratch = scratch.lend(&[stream])?;
+        let mut carve = Carve::new(scratch.view_mut());
+        let mut partial = carve.take::<Xyzz<F>>("sums of parts", partial)?;
+        let mut lines = carve.take::<Xyzz<F>>("sums of lines", lines)?;
+        let mut pairs = carve.take::<Xyzz<F>>("weighted sums", pairs)?;
+        bucket_reduce::sum_parts(launcher, stream, grid, sums, partial.reborrow())?;
+        bucket_reduce::sum_lines(launcher, stream, grid, partial.as_view(), lines.reborrow())?;
+        bucket_reduce::weigh(launcher, stream, grid, lines.as_view(), pairs.reborrow())?;
+        bucket_reduce::join(launcher, stream, grid, pairs.as_view(), out)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Weighted sums of buckets against double-and-add.
+
+use cuzk_field::{Affine, Fp, Fp2, Scalar, Xyzz};
+use cuzk_msm::device::DeviceCurve;
+use cuzk_msm::device::reduce::ReducePlan;
+
+use crate::rig::{Random, Rig, on_both};
+
+on_both!(every_size, equal_and_opposite_buckets, g2_sizes);
+
+fn run<F: DeviceCurve>(rig: &Rig, windows: usize, sums: &[Affine<F>]) -> Vec<Xyzz<F>> {
+    let buckets = sums.len().checked_div(windows).unwrap_or(5);
+    let plan = ReducePlan::<F>::new(rig.device().info(), windows, buckets).unwrap();
+    let sums = rig.upload(sums);
+    let mut out = rig.room(windows);
+    let mut scratch = rig.room::<u8>(plan.scratch_bytes());
+    let (sums, out_view) = (sums.view(), out.view_mut());
+    plan.run(
+        &*rig.launcher,
+        &rig.stream,
+        sums,
+        out_view,
+        scratch.view_mut(),
+    )
+    .unwrap();
+    rig.download(&out)
+}
+
+/// Buckets are multiples e G of the generator, so that the sum is (sum of (k + 1) e) G.
+fn check<F: DeviceCurve>(
+    rig: &Rig,
+    windows: usize,
+    multiples: &[u64],
+    multiple_of: impl Fn(u64) -> Affine<F>,
+) {
+    let sums: Vec<Affine<F>> = multiples.iter().map(|&e| multiple_of(e)).collect();
+    let found = run(rig, windows, &sums);
+    assert_eq!(found.len(), windows);
+    for (found, multiples) in found
+        .iter()
+        .zip(multiples.chunks((multiples.len() / windows.max(1)).max(1)))
+    {
+        let e: u64 = multiples.iter().zip(1..).map(|(e, k)| e * k).sum();
+        let expected = Xyzz::from(Affine::<F>::generator()).mul_scalar(&Scalar::from(e));
+        assert_eq!(
+            found.to_affine(),
+            expected.to_affine(),
+            "{windows} windows of {}",
+            multiples.len()
+        );
+    }
+}
+
+fn table<F: DeviceCurve>() -> impl Fn(u64) -> Affine<F> {
+    let mut sum = Xyzz::INFINITY;
+    let sums: Vec<Xyzz<F>> = (0..64)
+        .map(|_| {
+            let before = sum;
+            sum.add_affine(&Affine::generator());
+            before
+        })
+        .collect();
+    let points = Xyzz::normalize_all(&sums);
+    move |e| points[e as usize]
+}
+
+fn every_size(rig: &Rig) {
+    let multiple_of = table::<Fp>();
+    let mut random = Random(1);
+    let mut sizes = vec![
+        (0, 0),
+        (1, 1),
+        (3, 1),
+        (1, 2),
+        (2, 3),
+        (1, 4),
+        (2, 5),
+        (1, 31),
+        (3, 64),
+        (2, 100),
+        (1, 129),
+        (1, 1024),
+    ];
+    if rig.is_card {
+        sizes.extend([
+            (1, 1 << 15),
+            (16, 1 << 15),
+            (3, 1 << 18),
+            (2, (1 << 17) + 1),
+        ]);
+    }
+    for (windows, buckets) in sizes {
+        let multiples: Vec<u64> = (0..windows * buckets)
+            .map(|_| random.below(64) as u64)
+            .collect();
+        check(rig, windows, &multiples, &multiple_of);
+    }
+    // Windows without buckets.
+    let plan = ReducePlan::<Fp>::new(rig.device().info(), 2, 0).unwrap();
+    let none = rig.room::<Affine<Fp>>(0);
+    let mut out = rig.room::<Xyzz<Fp>>(2);
+    let mut scratch = rig.room::<u8>(plan.scratch_bytes());
+    plan.run(
+        &*rig.launcher,
+        &rig.stream,
+        none.view(),
+        out.view_mut(),
+        scratch.view_mut(),
+    )
+    .unwrap();
+    assert!(rig.download(&out).iter().all(Xyzz::is_infinity));
+}
+
+fn g2_sizes(rig: &Rig) {
+    let multiple_of = table::<Fp2>();
+    let mut random = Random(2);
+    for (windows, buckets) in [(1, 1), (2, 3), (1, 70), (1, 200)] {
+        let multiples: Vec<u64> = (0..windows * buckets)
+            .map(|_| random.below(64) as u64)
+            .collect();
+        check(rig, windows, &multiples, &multiple_of);
+    }
+}
+
+/// Sums in which points meet themselves, their opposites and infinity at every step.
+fn equal_and_opposite_buckets(rig: &Rig) {
+    let multiple_of = table::<Fp>();
+    for pattern in [&[0][..], &[1], &[1, 0], &[0, 1], &[7, 7, 0]] {
+        let multiples: Vec<u64> = pattern.iter().copied().cycle().take(2 * 130).collect();
+        check(rig, 2, &multiples, &multiple_of);
+    }
+    // G and -G in turn: pairs cancel, and the sum is 130/2 times -G or G.
+    let g = Affine::<Fp>::generator();
+    let sums: Vec<Affine<Fp>> = (0..130).map(|k| if k % 2 == 0 { g } else { -g }).collect();
+    let found = run(rig, 1, &sums)[0].to_affine();
+    let expected = Xyzz::from(-g).mul_scalar(&Scalar::from(65u64)).to_affine();
+    assert_eq!(found, expected);
+}
