@@ -81,3 +81,17 @@ pub const ROOT_2_32_OF_7: [u64; 4] = [
     0xd09b_6819_22c8_13b4,
     0x16a2_a19e_dfe8_1f20,
 ];
+
+/// z^2 - 1, the eigenvalue of the endomorphism (x, y) -> ([`G1_BETA`] x, y) on G1: z^4 - z^2 + 1 = r makes
+/// it a root of X^2 + X + 1 modulo r.
+pub const G1_LAMBDA: u128 = 0xac45_a401_0001_a402_0000_0000_ffff_ffff;
+
+/// 2^(2 (p - 1) / 3) in Montgomery form, the cube root of one that belongs to [`G1_LAMBDA`].
+pub const G1_BETA: [u64; 6] = [
+    0xcd03_c9e4_8671_f071,
+    0x5dab_2246_1fcd_a5d2,
+    0x5870_42af_d385_1b95,
+    0x8eb6_0ebe_01ba_cb9e,
+    0x03f9_7d6e_83d0_50d2,
+    0x18f0_2065_5463_8741,
+];

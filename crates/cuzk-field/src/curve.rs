@@ -148,6 +148,18 @@ impl<F: CurveField> Affine<F> {
     }
 }
 
+impl G1Affine {
+    /// (beta x, y): for a point **of the subgroup** its multiple by
+    /// [`G1_LAMBDA`](crate::constants::G1_LAMBDA).
+    #[must_use]
+    pub fn endomorphism(&self) -> Self {
+        Self {
+            x: self.x * Fp(crate::constants::G1_BETA),
+            y: self.y,
+        }
+    }
+}
+
 impl<F: CurveField> std::ops::Neg for Affine<F> {
     type Output = Self;
     #[inline]

@@ -4,8 +4,8 @@ mod common;
 
 use common::{big, limbs, p, r};
 use cuzk_field::constants::{
-    FP_INV, FP_MODULUS, FP_R, FP_R2, FR_INV, FR_MODULUS, FR_R, FR_R2, FR_TWO_ADICITY,
-    ROOT_2_32_OF_5, ROOT_2_32_OF_7,
+    FP_INV, FP_MODULUS, FP_R, FP_R2, FR_INV, FR_MODULUS, FR_R, FR_R2, FR_TWO_ADICITY, G1_BETA,
+    G1_LAMBDA, ROOT_2_32_OF_5, ROOT_2_32_OF_7,
 };
 use cuzk_field::{CurveField, Field, Fp, Fp2, Fr, G1Affine, G2Affine, RootGenerator, Scalar};
 use num_bigint::{BigInt, BigUint};
@@ -36,6 +36,24 @@ fn montgomery_constants_come_from_the_moduli() {
     assert_eq!(FP_MODULUS[0].wrapping_mul(FP_INV), u64::MAX);
     assert_eq!(Fr::ONE.montgomery_limbs(), &FR_R);
     assert_eq!(Fp::ONE.montgomery_limbs(), &FP_R);
+}
+
+#[test]
+fn the_endomorphism_of_g1_multiplies_by_lambda() {
+    let lambda = BigUint::from(Z_ABS) * Z_ABS - 1u32;
+    assert_eq!(lambda, BigUint::from(G1_LAMBDA));
+    assert_eq!((&lambda * &lambda + &lambda + 1u32) % r(), BigUint::ZERO);
+    let beta = BigUint::from(2u32).modpow(&((p() - 1u32) / 3u32 * 2u32), &p());
+    assert_eq!(limbs::<6>(&((&beta << 384) % p())), G1_BETA);
+    let scalar = [G1_LAMBDA as u64, (G1_LAMBDA >> 64) as u64, 0, 0];
+    let scalar = Scalar::from_limbs(scalar).unwrap();
+    let mut point = G1Affine::generator();
+    for _ in 0..4 {
+        let multiple = cuzk_field::G1Xyzz::from(point).mul_scalar(&scalar);
+        assert_eq!(point.endomorphism(), multiple.to_affine());
+        point = multiple.double().to_affine();
+    }
+    assert!(G1Affine::INFINITY.endomorphism().is_infinity());
 }
 
 #[test]

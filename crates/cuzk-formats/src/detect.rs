@@ -36,6 +36,8 @@ pub enum FileKind {
     ArkworksProvingKey,
     /// A `VerifyingKey` of arkworks.
     ArkworksVerifyingKey,
+    /// A key that `cuzk prepare` wrote.
+    PreparedKey,
     /// Proofs of 192 bytes, or one of 384.
     ProofBytes,
     /// gzip, xz, zstd or zip.
@@ -57,6 +59,7 @@ impl FileKind {
             Self::BellmanVk => "a bellman verifying key",
             Self::ArkworksProvingKey => "an arkworks proving key",
             Self::ArkworksVerifyingKey => "an arkworks verifying key",
+            Self::PreparedKey => "a prepared key",
             Self::ProofBytes => "proof bytes",
             Self::Archive => "a compressed archive; decompress it first",
         }
@@ -132,11 +135,12 @@ fn read_head(source: &dyn ReadAt) -> Option<Vec<u8>> {
 }
 
 fn magic(head: &[u8]) -> Option<FileKind> {
-    let magics: [(&[u8], FileKind); 8] = [
+    let magics: [(&[u8], FileKind); 9] = [
         (b"r1cs", FileKind::R1cs),
         (b"wtns", FileKind::Wtns),
         (b"zkey", FileKind::Zkey),
         (b"ptau", FileKind::Ptau),
+        (b"cuzkprep", FileKind::PreparedKey),
         (b"\x1f\x8b", FileKind::Archive),
         (b"\xfd7zXZ", FileKind::Archive),
         (b"\x28\xb5\x2f\xfd", FileKind::Archive),

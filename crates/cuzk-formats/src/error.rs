@@ -43,6 +43,8 @@ pub enum ErrorKind {
     BadText,
     /// The witness is well formed but is none: its first value is not one.
     BadWitness,
+    /// Bytes are not those that their checksum was made of.
+    Checksum,
     /// Accepted by default with a note, refused under [`crate::LoadOptions::strict`].
     Strict,
     /// Memory for the data could not be had.

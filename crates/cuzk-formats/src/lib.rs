@@ -37,6 +37,7 @@ pub mod model;
 pub mod options;
 mod output;
 mod points;
+pub mod prepared;
 mod prime;
 pub mod proof;
 pub mod r1cs;
@@ -49,8 +50,8 @@ pub use container::{SectionInfo, sections};
 pub use detect::{FileKind, guess_format, sniff};
 pub use error::{Error, ErrorClass, ErrorKind, Note, NoteKind, Place};
 pub use model::{
-    AbMatrices, CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout, R1cs,
-    VerifyingKey, Witness,
+    AbMatrices, CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout,
+    QueryVariables, R1cs, VerifyingKey, Witness,
 };
 pub use options::{LoadOptions, Progress, ProgressFn};
 pub use source::{BytesSource, FileSource, ReadAt};

@@ -15,6 +15,14 @@ pub enum HBasis {
     /// `H[i] = tau^i Z(tau) / delta` (bellman, arkworks): n - 1 points, multiplied with the
     /// coefficients of (AB - C) / Z.
     TauPowers,
+    /// `H[j] = l_j(tau) Z(tau) / (z delta)`, l_j the j-th Lagrange polynomial of the coset g times the
+    /// domain, z = g^n - 1 (prepared keys): n points, multiplied with the values of AB at g w^j. L then
+    /// has a point for every variable, inputs included, from which the part of C is taken off
+    /// (`docs/groth16.md`).
+    CosetLagrange {
+        /// g, with g^n not one.
+        shift: Fr,
+    },
 }
 
 /// The conventions a key was made under. Data, never a guess.
@@ -41,8 +49,16 @@ impl KeyFlavour {
     /// How many H points a key of this flavour has for a domain of `domain_size`.
     pub const fn h_len(self, domain_size: usize) -> usize {
         match self.h_basis {
-            HBasis::OddLagrange => domain_size,
+            HBasis::OddLagrange | HBasis::CosetLagrange { .. } => domain_size,
             HBasis::TauPowers => domain_size - 1,
+        }
+    }
+
+    /// The first variable that L has a point for: inputs have none but where the part of C is in L.
+    pub const fn first_in_l(self, num_inputs: usize) -> usize {
+        match self.h_basis {
+            HBasis::OddLagrange | HBasis::TauPowers => num_inputs,
+            HBasis::CosetLagrange { .. } => 0,
         }
     }
 }
@@ -102,7 +118,7 @@ pub struct ProvingKey {
     pub b_g2_query: Vec<G2Affine>,
     /// H, `flavour.h_len(domain_size)` points.
     pub h_query: Vec<G1Affine>,
-    /// L, one point per variable that is not an input.
+    /// L, one point per variable from `flavour.first_in_l(num_inputs)` on.
     pub l_query: Vec<G1Affine>,
 }
 
@@ -114,7 +130,7 @@ impl ProvingKey {
 
     /// All variables, the constant ONE included.
     pub fn num_variables(&self) -> usize {
-        self.num_inputs() + self.l_query.len()
+        self.flavour.first_in_l(self.num_inputs()) + self.l_query.len()
     }
 }
 
@@ -380,6 +396,41 @@ impl R1cs {
     /// The smallest power of two that holds the constraints and one row per input.
     pub fn domain_size(&self) -> usize {
         (self.num_constraints() + self.num_inputs).next_power_of_two()
+    }
+}
+
+/// Which variables the A and B queries of a compact key have a point for, in variable order.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct QueryVariables {
+    /// Every input, and the others that occur in some A row.
+    pub a: Vec<u32>,
+    /// The variables that occur in some B row.
+    pub b: Vec<u32>,
+}
+
+impl QueryVariables {
+    /// By bellman's rule: a variable occurs where its coefficient is not zero.
+    pub fn of(r1cs: &R1cs) -> Self {
+        let mut occurs_in_a = vec![false; r1cs.num_variables];
+        let mut occurs_in_b = vec![false; r1cs.num_variables];
+        occurs_in_a[..r1cs.num_inputs].fill(true);
+        for column in r1cs.a.columns() {
+            occurs_in_a[*column as usize] = true;
+        }
+        for column in r1cs.b.columns() {
+            occurs_in_b[*column as usize] = true;
+        }
+        let indices = |occurs: &[bool]| {
+            (0..)
+                .zip(occurs)
+                .filter(|(_, occurs)| **occurs)
+                .map(|(index, _)| index)
+                .collect()
+        };
+        Self {
+            a: indices(&occurs_in_a),
+            b: indices(&occurs_in_b),
+        }
     }
 }
 

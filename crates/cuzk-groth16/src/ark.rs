@@ -90,6 +90,7 @@ impl<'a> TryFrom<&'a ProvingKey> for KeyRef<'a> {
             beta_g1: key.beta_g1.into(),
             delta_g1: key.delta_g1.into(),
             query_layout: QueryLayout::Full,
+            variables: None,
             a_query: &key.a_query,
             b_g1_query: &key.b_g1_query,
             b_g2_query: &key.b_g2_query,

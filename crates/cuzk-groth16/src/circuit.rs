@@ -1,6 +1,6 @@
 //! What a proof needs of the circuit besides the key.
 
-use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, QueryLayout, R1cs};
+use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, QueryLayout, QueryVariables, R1cs};
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -23,41 +23,6 @@ pub enum Circuit<'a> {
         /// Which variables occur, for keys of [`QueryLayout::Compact`].
         variables: Option<&'a QueryVariables>,
     },
-}
-
-/// Which variables the A and B queries of a compact key have a point for, in variable order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct QueryVariables {
-    /// Every input, and the others that occur in some A row.
-    pub a: Vec<u32>,
-    /// The variables that occur in some B row.
-    pub b: Vec<u32>,
-}
-
-impl QueryVariables {
-    /// By bellman's rule: a variable occurs where its coefficient is not zero.
-    pub fn of(r1cs: &R1cs) -> Self {
-        let mut occurs_in_a = vec![false; r1cs.num_variables];
-        let mut occurs_in_b = vec![false; r1cs.num_variables];
-        occurs_in_a[..r1cs.num_inputs].fill(true);
-        for column in r1cs.a.columns() {
-            occurs_in_a[*column as usize] = true;
-        }
-        for column in r1cs.b.columns() {
-            occurs_in_b[*column as usize] = true;
-        }
-        let indices = |occurs: &[bool]| {
-            (0..)
-                .zip(occurs)
-                .filter(|(_, occurs)| **occurs)
-                .map(|(index, _)| index)
-                .collect()
-        };
-        Self {
-            a: indices(&occurs_in_a),
-            b: indices(&occurs_in_b),
-        }
-    }
 }
 
 impl Circuit<'_> {
@@ -115,6 +80,7 @@ impl Circuit<'_> {
             return Ok(None);
         }
         let variables = match self {
+            _ if key.variables.is_some() => key.variables.cloned().unwrap_or_default(),
             Self::R1cs(r1cs) => QueryVariables::of(r1cs),
             Self::Rows {
                 variables: Some(variables),

@@ -1,12 +1,13 @@
 //! A key as the prover sees it: borrowed, whatever types its points are held in.
 
 use cuzk_field::{Fp, Fp2, G1Affine};
-use cuzk_formats::{KeyFlavour, ProvingKey, QueryLayout, VerifyingKey};
+use cuzk_formats::prepared::PreparedKey;
+use cuzk_formats::{KeyFlavour, ProvingKey, QueryLayout, QueryVariables, VerifyingKey};
 use cuzk_msm::Bases;
 
 use crate::error::Error;
 
-/// A borrowed proving key. Made from a [`ProvingKey`], or by an adapter from another library's key
+/// A borrowed proving key. Made from a [`ProvingKey`] or [`PreparedKey`], or by an adapter from another library's key
 /// without copying its queries.
 #[derive(Clone)]
 pub struct KeyRef<'a> {
@@ -22,6 +23,9 @@ pub struct KeyRef<'a> {
     pub delta_g1: G1Affine,
     /// Which variables the A and B queries cover.
     pub query_layout: QueryLayout,
+    /// The variables of a compact key's queries where the key itself has them, as prepared keys do; else
+    /// they are known from the circuit.
+    pub variables: Option<&'a QueryVariables>,
     /// A in G1.
     pub a_query: &'a dyn Bases<Fp>,
     /// B in G1.
@@ -30,7 +34,7 @@ pub struct KeyRef<'a> {
     pub b_g2_query: &'a dyn Bases<Fp2>,
     /// H.
     pub h_query: &'a dyn Bases<Fp>,
-    /// L, one point per variable that is not an input.
+    /// L, one point per variable from `flavour.first_in_l(num_inputs)` on.
     pub l_query: &'a dyn Bases<Fp>,
 }
 
@@ -43,11 +47,21 @@ impl<'a> From<&'a ProvingKey> for KeyRef<'a> {
             beta_g1: key.beta_g1,
             delta_g1: key.delta_g1,
             query_layout: key.query_layout,
+            variables: None,
             a_query: &key.a_query,
             b_g1_query: &key.b_g1_query,
             b_g2_query: &key.b_g2_query,
             h_query: &key.h_query,
             l_query: &key.l_query,
+        }
+    }
+}
+
+impl<'a> From<&'a PreparedKey> for KeyRef<'a> {
+    fn from(prepared: &'a PreparedKey) -> Self {
+        Self {
+            variables: Some(&prepared.variables),
+            ..(&prepared.key).into()
         }
     }
 }
@@ -60,7 +74,12 @@ impl KeyRef<'_> {
 
     /// All variables, ONE included.
     pub fn num_variables(&self) -> usize {
-        self.num_inputs() + self.l_query.len()
+        self.first_in_l() + self.l_query.len()
+    }
+
+    /// The first variable that L has a point for.
+    pub(crate) fn first_in_l(&self) -> usize {
+        self.flavour.first_in_l(self.num_inputs())
     }
 
     /// Holds the lengths against each other and the vital points against infinity: an MSM that
@@ -75,6 +94,13 @@ impl KeyRef<'_> {
             return fault("it has no inputs, not even the constant ONE".into());
         }
         let variables = self.num_variables();
+        if variables < self.num_inputs() {
+            return fault(format!(
+                "L has {} points for {variables} variables, of which {} are inputs",
+                self.l_query.len(),
+                self.num_inputs()
+            ));
+        }
         let lengths = [
             ("H", self.h_query.len(), self.flavour.h_len(n)),
             ("B in G1", self.b_g1_query.len(), self.b_g2_query.len()),

@@ -27,6 +27,7 @@ mod compare;
 pub mod device;
 mod error;
 mod key;
+pub mod prepared;
 mod prover;
 mod rows;
 mod stages;
@@ -34,7 +35,7 @@ pub mod synth;
 mod verifier;
 
 pub use blinding::Blinding;
-pub use circuit::{Circuit, QueryVariables};
+pub use circuit::Circuit;
 pub use compare::{DifferingRow, first_differing_row};
 pub use error::Error;
 pub use key::KeyRef;
@@ -42,3 +43,5 @@ pub use prover::{ProveOptions, Proved, Prover};
 pub use rows::Rows;
 pub use stages::{Stage, StageCallback, Stages};
 pub use verifier::Verifier;
+
+pub use cuzk_formats::QueryVariables;

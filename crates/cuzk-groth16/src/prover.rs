@@ -1,13 +1,13 @@
 //! The prover.
 
 use cuzk_field::{Fp, Fp2, G1Xyzz, G2Xyzz, Scalar, Xyzz};
-use cuzk_formats::{HBasis, Proof, Witness};
+use cuzk_formats::{HBasis, Proof, QueryVariables, Witness};
 use cuzk_msm::{Bases, Selection, msm_selected};
-use cuzk_ntt::{Domain, quotient_coefficients, quotient_odd_values};
+use cuzk_ntt::{Domain, quotient_coefficients, quotient_odd_values, quotient_products};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::blinding::Blinding;
-use crate::circuit::{Circuit, QueryVariables};
+use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
 use crate::rows::Rows;
@@ -199,6 +199,7 @@ impl<'k> Prover<'k> {
         let h = match self.key.flavour.h_basis {
             HBasis::OddLagrange => quotient_odd_values(&self.domain, a, b)?,
             HBasis::TauPowers => quotient_coefficients(&self.domain, a, b)?,
+            HBasis::CosetLagrange { shift } => quotient_products(&self.domain, a, b, shift)?,
             other => {
                 return Err(Error::Key {
                     what: format!("its H basis {other:?} is not supported"),
@@ -224,7 +225,7 @@ impl<'k> Prover<'k> {
             ),
         };
         let key = &self.key;
-        let private = &witness[key.num_inputs()..];
+        let in_l = &witness[key.first_in_l()..];
         let mut sum = |name, bases: &dyn Bases<Fp>, selection, scalars: &[Scalar]| {
             clock.run(name, || msm_selected(bases, selection, scalars))
         };
@@ -232,7 +233,7 @@ impl<'k> Prover<'k> {
         drop(h);
         Ok(Sums {
             h: h_sum,
-            l: sum("L", key.l_query, Selection::All, private)?,
+            l: sum("L", key.l_query, Selection::All, in_l)?,
             a: sum("A", key.a_query, a_selection, witness)?,
             b_g1: sum("B1", key.b_g1_query, b_selection, witness)?,
             b_g2: clock.run("B2", || msm_selected(key.b_g2_query, b_selection, witness))?,

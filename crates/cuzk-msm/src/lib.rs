@@ -27,12 +27,16 @@ mod digits;
 mod fixed_base;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
+mod multiples;
 mod pair_tree;
 mod pippenger;
 mod portable;
+mod signed_sums;
 mod terms;
 
 pub use bases::Bases;
 pub use fixed_base::FixedBase;
+pub use multiples::multiply_each;
 pub use pippenger::{Error, Selection, msm, msm_selected};
+pub use signed_sums::signed_sums;
 pub use terms::ScalarClass;

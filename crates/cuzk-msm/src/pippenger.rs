@@ -30,6 +30,22 @@ pub enum Error {
         /// Scalars given.
         scalars: usize,
     },
+    /// Runs of terms that are none.
+    #[error("the offsets of runs do not rise from 0 to the number of terms, {terms}")]
+    Runs {
+        /// Terms given.
+        terms: usize,
+    },
+    /// A term names a base that is not there.
+    #[error("term {term} names base {index}, but there are {bases}")]
+    TermOutOfRange {
+        /// The term.
+        term: usize,
+        /// The base it asks for.
+        index: usize,
+        /// Bases given.
+        bases: usize,
+    },
     /// More terms than one call takes.
     #[error("{bases} bases are more than the 2^31 - 1 of one sum")]
     TooManyTerms {

@@ -2,7 +2,7 @@
 
 use ark_ec::{AffineRepr as _, CurveGroup as _, PrimeGroup as _, VariableBaseMSM as _};
 use cuzk_field::{Affine, CurveField, Field as _, Fr, G1Affine, G2Affine, Scalar, Xyzz};
-use cuzk_msm::{Bases, Error, FixedBase, Selection, msm, msm_selected};
+use cuzk_msm::{Bases, Error, FixedBase, Selection, msm, msm_selected, multiply_each, signed_sums};
 use proptest::prelude::*;
 
 /// Full-size scalars, distinct.
@@ -269,6 +269,95 @@ fn linear<F: CurveField>(bases: &[Affine<F>], x: &[Scalar], y: &[Scalar]) -> boo
     let mut both: Xyzz<F> = msm(bases, x).unwrap();
     both.add_xyzz(&msm(bases, y).unwrap());
     both == msm(bases, &sums).unwrap()
+}
+
+/// Infinity, equal and opposite points; scalars 0, 1, -1 and others among full-size ones.
+#[test]
+fn each_point_has_its_own_multiple() {
+    for count in [0, 1, 2, 9, 700] {
+        let mut points = g1_points(count, 3);
+        let mut scalars = scalars(count, 4);
+        let special = [
+            Scalar::ZERO,
+            Scalar::ONE,
+            Scalar::MINUS_ONE,
+            7.into(),
+            8.into(),
+        ];
+        for (i, scalar) in special.into_iter().enumerate() {
+            if 3 * i < count {
+                scalars[3 * i] = scalar;
+            }
+        }
+        if count > 8 {
+            points[4] = G1Affine::INFINITY;
+            points[5] = points[6];
+            points[7] = -points[6];
+        }
+        let products = multiply_each(&points, &scalars).unwrap();
+        for i in 0..count {
+            let expected = Xyzz::from(points[i]).mul_scalar(&scalars[i]).to_affine();
+            assert_eq!(products[i], expected, "{i} of {count}");
+        }
+        // All of them zero, or all one bit.
+        for value in [Scalar::ZERO, Scalar::from(16)] {
+            let products = multiply_each(&points, &vec![value; count]).unwrap();
+            for (point, product) in points.iter().zip(&products) {
+                assert_eq!(*product, Xyzz::from(*point).mul_scalar(&value).to_affine());
+            }
+        }
+    }
+    assert_eq!(
+        multiply_each(&g1_points(2, 1), &scalars(3, 1)),
+        Err(Error::LengthMismatch {
+            bases: 2,
+            scalars: 3
+        })
+    );
+}
+
+#[test]
+fn runs_of_signed_terms_are_summed() {
+    let mut bases = g1_points(50, 1);
+    bases[7] = G1Affine::INFINITY;
+    bases[9] = bases[8];
+    // Empty runs at the ends and between, a run over three blocks, equal and opposite neighbours.
+    let lengths = [0, 3, 0, 0, 10_000, 1, 2, 2, 0, 5000, 3000, 0, 0];
+    let mut offsets = vec![0];
+    let mut terms = Vec::new();
+    for length in lengths {
+        for i in 0..length as u32 {
+            terms.push(match (length, i) {
+                (2, i) if offsets.len() == 7 => [16, 18][i as usize],
+                (2, i) => [16, 19][i as usize],
+                _ => (i * 7919 + length as u32) % 100,
+            });
+        }
+        offsets.push(terms.len());
+    }
+    let sums = signed_sums(&bases, &terms, &offsets).unwrap();
+    assert_eq!(sums.len(), lengths.len());
+    for (run, sum) in sums.iter().enumerate() {
+        let mut expected = Xyzz::INFINITY;
+        for term in &terms[offsets[run]..offsets[run + 1]] {
+            let base = bases[(term >> 1) as usize];
+            expected.add_affine(&if term & 1 == 1 { -base } else { base });
+        }
+        assert_eq!(*sum, expected.to_affine(), "run {run}");
+    }
+    assert_eq!(signed_sums(&bases, &[], &[0]).unwrap(), []);
+    assert_eq!(
+        signed_sums(&bases, &[0, 100], &[0, 2]),
+        Err(Error::TermOutOfRange {
+            term: 1,
+            index: 50,
+            bases: 50
+        })
+    );
+    for offsets in [&[][..], &[0], &[1, 2], &[0, 2, 1, 2], &[0, 3]] {
+        let error = signed_sums(&bases, &[0, 2], offsets);
+        assert_eq!(error, Err(Error::Runs { terms: 2 }));
+    }
 }
 
 proptest! {

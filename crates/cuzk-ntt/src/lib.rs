@@ -20,9 +20,11 @@
 
 pub mod device;
 mod domain;
+mod products;
 mod quotient;
 mod transform;
 
 pub use domain::{Domain, Error};
-pub use quotient::{quotient_coefficients, quotient_odd_values};
+pub use products::quotient_products;
+pub use quotient::{TAU_POWER_SHIFT, quotient_coefficients, quotient_odd_values};
 pub use transform::{Direction, bit_reverse_permute};

@@ -13,7 +13,7 @@ use crate::transform::{Direction, bit_reverse_permute};
 
 /// The coset shift for tau-power keys: any g with g^n != 1 will do, and 7 generates the
 /// multiplicative group.
-const SHIFT: u64 = 7;
+pub const TAU_POWER_SHIFT: u64 = 7;
 
 /// h's coefficients 0 to n - 2, for tau-power keys (bellman, arkworks).
 ///
@@ -35,7 +35,7 @@ pub fn quotient_coefficients(
     if n == 1 {
         return Ok(Vec::new());
     }
-    let shift = Fr::from(SHIFT);
+    let shift = Fr::from(TAU_POWER_SHIFT);
     // g^n = 1 only for n a multiple of r - 1.
     let z_inverse = inverse_of_nonzero(shift.pow(n as u64) - Fr::ONE);
     let shift_inverse = inverse_of_nonzero(shift);

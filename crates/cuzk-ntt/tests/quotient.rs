@@ -1,7 +1,10 @@
 //! The quotient against polynomial division by hand.
 
 use cuzk_field::{Field as _, Fr, RootGenerator, Scalar};
-use cuzk_ntt::{Direction, Domain, quotient_coefficients, quotient_odd_values};
+use cuzk_ntt::{
+    Direction, Domain, TAU_POWER_SHIFT, quotient_coefficients, quotient_odd_values,
+    quotient_products,
+};
 
 fn values(n: usize, seed: u64) -> Vec<Fr> {
     (0..n as u64)
@@ -84,10 +87,38 @@ fn odd_values_are_those_of_the_numerator() {
 }
 
 #[test]
+fn products_are_those_of_the_interpolants() {
+    for family in [RootGenerator::Seven, RootGenerator::Five] {
+        for n in [1, 2, 4, 8, 128] {
+            let domain = Domain::new(n, family).unwrap();
+            let (a, b) = (values(n, 5), values(n, 6));
+            let (a_poly, b_poly) = (interpolate(&domain, &a), interpolate(&domain, &b));
+            for shift in [
+                domain.odd_coset_shift().unwrap(),
+                Fr::from(TAU_POWER_SHIFT),
+                Fr::from(12345),
+            ] {
+                let got = quotient_products(&domain, a.clone(), b.clone(), shift).unwrap();
+                assert_eq!(got.len(), n);
+                for (j, got) in (0..).zip(&got) {
+                    let x = shift * domain.root().pow(j);
+                    let expected = evaluate(&a_poly, x) * evaluate(&b_poly, x);
+                    assert!(
+                        *got == Scalar::from(expected),
+                        "{family:?}, n {n}, value {j}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn lengths_are_checked() {
     let domain = Domain::new(8, RootGenerator::Seven).unwrap();
     for (a, b) in [(8, 7), (7, 8), (0, 8), (16, 8)] {
         assert!(quotient_coefficients(&domain, values(a, 1), values(b, 1)).is_err());
         assert!(quotient_odd_values(&domain, values(a, 1), values(b, 1)).is_err());
+        assert!(quotient_products(&domain, values(a, 1), values(b, 1), Fr::from(7)).is_err());
     }
 }

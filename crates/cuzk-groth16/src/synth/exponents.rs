@@ -1,12 +1,11 @@
 //! What a synthetic key's points are multiples of the generators by.
 
 use cuzk_field::{Field as _, Fr, RootGenerator, Scalar, batch_invert};
-use cuzk_formats::{HBasis, KeyFlavour, Matrix, QueryLayout, R1cs};
+use cuzk_formats::{HBasis, KeyFlavour, Matrix, QueryLayout, QueryVariables, R1cs};
 use rayon::prelude::*;
 
 use super::key::KeyFamily;
 use super::random::Random;
-use crate::circuit::QueryVariables;
 use crate::error::Error;
 
 /// The discrete logarithms of a key: `a[i]` says which multiple of the generator `a_query[i]` is.
@@ -33,7 +32,7 @@ pub struct KeyExponents {
 }
 
 /// Elements of one task.
-const TASK: usize = 1 << 14;
+pub(super) const TASK: usize = 1 << 14;
 
 impl KeyExponents {
     /// Those of a key for a circuit, from secrets that follow from `seed`. It protects nothing.
@@ -117,7 +116,7 @@ fn scalars(values: &[Fr]) -> Vec<Scalar> {
 }
 
 /// L_k(x) = (x^n - 1)/n * w^k / (x - w^k) for k below n; x is not in the domain.
-fn lagrange_at(x: Fr, n: usize, family: RootGenerator) -> Result<Vec<Fr>, Error> {
+pub(super) fn lagrange_at(x: Fr, n: usize, family: RootGenerator) -> Result<Vec<Fr>, Error> {
     let size_error = cuzk_ntt::Error::Size { size: n };
     let root = family.root_of_unity(n.trailing_zeros()).ok_or(size_error)?;
     let scale = (x.pow(n as u64) - Fr::ONE) * Fr::from(n as u64).inverse().unwrap_or(Fr::ZERO);
@@ -142,9 +141,9 @@ fn lagrange_at(x: Fr, n: usize, family: RootGenerator) -> Result<Vec<Fr>, Error>
     Ok(values)
 }
 
-/// M_v(tau) by variable: the matrix transposed, times the Lagrange polynomials at tau. Each task has a
+/// sum_k M_kv lagrange_k by variable: M_v(tau) for the Lagrange polynomials at tau. Each task has a
 /// range of variables and looks at all entries.
-fn column_sums(matrix: &Matrix, r1cs: &R1cs, lagrange: &[Fr]) -> Vec<Fr> {
+pub(super) fn column_sums(matrix: &Matrix, r1cs: &R1cs, lagrange: &[Fr]) -> Vec<Fr> {
     let variables = r1cs.num_variables;
     let tasks = match matrix.num_entries() {
         0..0x1_0000 => 1,

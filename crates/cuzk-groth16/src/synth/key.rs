@@ -61,30 +61,36 @@ impl KeyExponents {
     }
 }
 
+impl KeyExponents {
+    /// The key.
+    pub fn points(&self) -> ProvingKey {
+        let KeyHeader {
+            vk,
+            beta_g1,
+            delta_g1,
+        } = self.header();
+        let g1 = FixedBase::new(&G1Affine::generator());
+        let g2 = FixedBase::new(&G2Affine::generator());
+        ProvingKey {
+            flavour: self.flavour,
+            domain_size: self.domain_size,
+            vk,
+            beta_g1,
+            delta_g1,
+            query_layout: self.query_layout,
+            a_query: g1.multiply_all(&self.a),
+            b_g1_query: g1.multiply_all(&self.b),
+            b_g2_query: g2.multiply_all(&self.b),
+            h_query: g1.multiply_all(&self.h),
+            l_query: g1.multiply_all(&self.l),
+        }
+    }
+}
+
 /// Makes a key for a circuit from secrets that follow from `seed`. It protects nothing.
 ///
 /// # Errors
 /// [`Error::Domain`] for circuits above 2^32 rows.
 pub fn proving_key(r1cs: &R1cs, family: KeyFamily, seed: u64) -> Result<ProvingKey, Error> {
-    let exponents = KeyExponents::new(r1cs, family, seed)?;
-    let KeyHeader {
-        vk,
-        beta_g1,
-        delta_g1,
-    } = exponents.header();
-    let g1 = FixedBase::new(&G1Affine::generator());
-    let g2 = FixedBase::new(&G2Affine::generator());
-    Ok(ProvingKey {
-        flavour: exponents.flavour,
-        domain_size: exponents.domain_size,
-        vk,
-        beta_g1,
-        delta_g1,
-        query_layout: exponents.query_layout,
-        a_query: g1.multiply_all(&exponents.a),
-        b_g1_query: g1.multiply_all(&exponents.b),
-        b_g2_query: g2.multiply_all(&exponents.b),
-        h_query: g1.multiply_all(&exponents.h),
-        l_query: g1.multiply_all(&exponents.l),
-    })
+    Ok(KeyExponents::new(r1cs, family, seed)?.points())
 }

@@ -3,6 +3,7 @@
 
 mod circuit;
 mod exponents;
+mod four_transforms;
 mod key;
 mod pieces;
 mod porep;
