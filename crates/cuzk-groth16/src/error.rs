@@ -93,6 +93,9 @@ pub enum Error {
         /// Its error.
         what: String,
     },
+    /// Somebody asked to stop: [`StopCheck`](crate::StopCheck).
+    #[error("the proof was stopped")]
+    Stopped,
     /// A size that cannot be served.
     #[error(transparent)]
     Domain(#[from] cuzk_ntt::Error),

@@ -39,9 +39,9 @@ pub use circuit::Circuit;
 pub use compare::{DifferingRow, first_differing_row};
 pub use error::Error;
 pub use key::KeyRef;
-pub use prover::{ProveOptions, Proved, Prover};
+pub use prover::{ComputedProof, ProveOptions, Proved, Prover, StagedProof};
 pub use rows::Rows;
-pub use stages::{Stage, StageCallback, Stages};
+pub use stages::{Stage, StageCallback, Stages, StopCheck};
 pub use verifier::Verifier;
 
 pub use cuzk_formats::QueryVariables;

@@ -11,7 +11,7 @@ use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
 use crate::rows::Rows;
-use crate::stages::{Clock, StageCallback, Stages};
+use crate::stages::{Clock, StageCallback, Stages, StopCheck};
 use crate::verifier::{Infinity, Verifier, check_point};
 
 /// How to prove.
@@ -22,6 +22,8 @@ pub struct ProveOptions {
     pub verify: bool,
     /// Told of each stage as it begins.
     pub on_stage: Option<StageCallback>,
+    /// Asked before each stage whether to go on.
+    pub stop: Option<StopCheck>,
     /// r and s instead of fresh ones.
     #[cfg(feature = "caller-blinding")]
     pub blinding: Option<Blinding>,
@@ -32,6 +34,7 @@ impl Default for ProveOptions {
         Self {
             verify: true,
             on_stage: None,
+            stop: None,
             #[cfg(feature = "caller-blinding")]
             blinding: None,
         }
@@ -50,6 +53,14 @@ impl ProveOptions {
     #[must_use]
     pub fn with_stage_callback(mut self, callback: StageCallback) -> Self {
         self.on_stage = Some(callback);
+        self
+    }
+
+    /// With a question before each stage: once it is answered with yes, the proof is given up as
+    /// [`Error::Stopped`].
+    #[must_use]
+    pub fn with_stop_check(mut self, stop: StopCheck) -> Self {
+        self.stop = Some(stop);
         self
     }
 
@@ -81,6 +92,38 @@ pub struct Proved {
     pub verified: bool,
     /// Where the time went.
     pub stages: Stages,
+}
+
+/// A proof after its first phase, [`Prover::stage`]. Holds what follows from the witness, wiped when
+/// dropped.
+#[derive(Debug)]
+pub struct StagedProof {
+    rows: Rows,
+    variables: Option<QueryVariables>,
+    witness_checked: bool,
+    clock: Clock,
+}
+
+/// A proof after its second phase, [`Prover::compute`]. Holds what follows from the witness, wiped
+/// when dropped.
+pub struct ComputedProof {
+    sums: Sums,
+    public_values: Vec<Scalar>,
+    witness_checked: bool,
+    clock: Clock,
+}
+
+impl ComputedProof {
+    /// Whether the witness has been found to satisfy the circuit.
+    pub fn is_witness_checked(&self) -> bool {
+        self.witness_checked
+    }
+}
+
+impl std::fmt::Debug for ComputedProof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ComputedProof(..)")
+    }
 }
 
 /// A key ready to prove with: checked, with its domain's tables.
@@ -134,21 +177,83 @@ impl<'k> Prover<'k> {
         witness: &Witness,
         options: &ProveOptions,
     ) -> Result<Proved, Error> {
-        let mut clock = Clock::new(options.on_stage.clone());
+        let staged = self.stage(circuit, witness, options)?;
+        let computed = self.compute(staged, witness, options)?;
+        self.finish(computed, options)
+    }
+
+    /// The first of a proof's three phases: holds circuit, witness and key against each other and
+    /// evaluates the rows.
+    ///
+    /// # Errors
+    /// As [`Prover::prove`].
+    pub fn stage(
+        &self,
+        circuit: Circuit<'_>,
+        witness: &Witness,
+        options: &ProveOptions,
+    ) -> Result<StagedProof, Error> {
+        let mut clock = Clock::new(options);
         let witness = witness.values();
         circuit.check(&self.key)?;
         let witness_checked = matches!(circuit, Circuit::R1cs(_));
         self.check_witness(witness)?;
         let variables = circuit.query_variables(&self.key)?;
         let rows = self.rows(circuit, witness, &mut clock)?;
-        let h = clock.run("quotient", || self.quotient(rows))?;
+        Ok(StagedProof {
+            rows,
+            variables,
+            witness_checked,
+            clock,
+        })
+    }
+
+    /// The second: the quotient and the sums. `witness` is the one that was staged.
+    ///
+    /// # Errors
+    /// [`Error::WitnessLength`] for another one; [`Error::Stopped`].
+    pub fn compute(
+        &self,
+        staged: StagedProof,
+        witness: &Witness,
+        options: &ProveOptions,
+    ) -> Result<ComputedProof, Error> {
+        let StagedProof {
+            rows,
+            variables,
+            witness_checked,
+            mut clock,
+        } = staged;
+        clock.resume(options);
+        let witness = witness.values();
+        self.check_witness(witness)?;
+        let h = clock.run("quotient", || self.quotient(rows))??;
         let sums = self.sums(h, variables.as_ref(), witness, &mut clock)?;
+        Ok(ComputedProof {
+            sums,
+            public_values: witness[1..self.key.num_inputs()].to_vec(),
+            witness_checked,
+            clock,
+        })
+    }
+
+    /// The third: blinding, and verification where the options ask for it.
+    ///
+    /// # Errors
+    /// [`Error::NoEntropy`]; [`Error::ProofRejected`]; [`Error::Stopped`].
+    pub fn finish(&self, computed: ComputedProof, options: &ProveOptions) -> Result<Proved, Error> {
+        let ComputedProof {
+            sums,
+            public_values,
+            witness_checked,
+            mut clock,
+        } = computed;
+        clock.resume(options);
         let blinding = options.blinding()?;
-        let proof = clock.run("assemble", || self.assemble(&sums, &blinding));
-        let public_values = witness[1..self.key.num_inputs()].to_vec();
+        let proof = clock.run("assemble", || self.assemble(&sums, &blinding))?;
         if options.verify {
             clock
-                .run("verify", || self.verifier.verify(&public_values, &proof))
+                .run("verify", || self.verifier.verify(&public_values, &proof))?
                 .map_err(|_| Error::ProofRejected { witness_checked })?;
         }
         Ok(Proved {
@@ -180,14 +285,14 @@ impl<'k> Prover<'k> {
         let n = self.domain.size();
         match circuit {
             Circuit::R1cs(r1cs) => {
-                let rows = clock.run("rows", || Rows::of_r1cs(r1cs, witness, n));
-                match clock.run("check", || rows.first_violated(r1cs, witness)) {
+                let rows = clock.run("rows", || Rows::of_r1cs(r1cs, witness, n))?;
+                match clock.run("check", || rows.first_violated(r1cs, witness))? {
                     Some(constraint) => Err(Error::Unsatisfied { constraint }),
                     None => Ok(rows),
                 }
             }
             Circuit::Matrices(matrices) => {
-                Ok(clock.run("rows", || Rows::of_matrices(matrices, witness, n)))
+                clock.run("rows", || Rows::of_matrices(matrices, witness, n))
             }
             Circuit::Rows { rows, .. } => Ok(rows),
         }
@@ -227,7 +332,9 @@ impl<'k> Prover<'k> {
         let key = &self.key;
         let in_l = &witness[key.first_in_l()..];
         let mut sum = |name, bases: &dyn Bases<Fp>, selection, scalars: &[Scalar]| {
-            clock.run(name, || msm_selected(bases, selection, scalars))
+            clock
+                .run(name, || msm_selected(bases, selection, scalars))?
+                .map_err(Error::from)
         };
         let h_sum = sum("H", key.h_query, Selection::All, &h)?;
         drop(h);
@@ -236,7 +343,7 @@ impl<'k> Prover<'k> {
             l: sum("L", key.l_query, Selection::All, in_l)?,
             a: sum("A", key.a_query, a_selection, witness)?,
             b_g1: sum("B1", key.b_g1_query, b_selection, witness)?,
-            b_g2: clock.run("B2", || msm_selected(key.b_g2_query, b_selection, witness))?,
+            b_g2: clock.run("B2", || msm_selected(key.b_g2_query, b_selection, witness))??,
         })
     }
 

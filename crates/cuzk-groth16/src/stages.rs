@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::error::Error;
+use crate::prover::ProveOptions;
+
 /// A stage with its wall time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
@@ -45,22 +48,59 @@ impl std::fmt::Debug for StageCallback {
     }
 }
 
+/// Asked before each stage of a proof whether to stop.
+#[derive(Clone)]
+pub struct StopCheck(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl StopCheck {
+    /// A question; yes ends the proof.
+    pub fn new(is_stopped: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_stopped))
+    }
+}
+
+impl std::fmt::Debug for StopCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StopCheck(..)")
+    }
+}
+
 /// Times the stages of a proof under way.
+#[derive(Debug)]
 pub(crate) struct Clock {
     stages: Stages,
     callback: Option<StageCallback>,
+    stop: Option<StopCheck>,
 }
 
 impl Clock {
-    pub(crate) fn new(callback: Option<StageCallback>) -> Self {
+    pub(crate) fn new(options: &ProveOptions) -> Self {
         Self {
             stages: Stages::default(),
-            callback,
+            callback: options.on_stage.clone(),
+            stop: options.stop.clone(),
         }
     }
 
-    /// Runs `work` as a stage.
-    pub(crate) fn run<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+    /// Goes on with the options of another phase.
+    pub(crate) fn resume(&mut self, options: &ProveOptions) {
+        self.callback.clone_from(&options.on_stage);
+        self.stop.clone_from(&options.stop);
+    }
+
+    /// Runs `work` as a stage, unless the proof is to stop.
+    pub(crate) fn run<T>(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
+        if self
+            .stop
+            .as_ref()
+            .is_some_and(|StopCheck(is_stopped)| is_stopped())
+        {
+            return Err(Error::Stopped);
+        }
         if let Some(StageCallback(callback)) = &self.callback {
             callback(name);
         }
@@ -69,7 +109,7 @@ impl Clock {
         let elapsed = start.elapsed();
         tracing::debug!(stage = name, elapsed_ms = elapsed.as_secs_f64() * 1e3);
         self.stages.0.push(Stage { name, elapsed });
-        result
+        Ok(result)
     }
 
     /// The stages so far.
