@@ -18,7 +18,6 @@ namespace {
 // Buckets that one block of the sums and the offsets looks at, and its threads.
 constexpr u32 tile_threads = 256;
 constexpr u32 tile_buckets = 4 * tile_threads;
-constexpr u32 scan_threads = 1024;
 // Pairs that one block of the expansion writes.
 constexpr u32 expand_threads = 256;
 constexpr u32 expand_pairs = 8 * expand_threads;
@@ -133,19 +132,30 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_sums(
     }
 }
 
-// Each row of tile_sums becomes the sums before each tile, and its total goes to `totals`. One block of 1024 a step;
+// Each row of tile_sums becomes the sums before each tile, and its total goes to `totals`. One block of 256 a step;
 // tile_sums (gridDim.x, tiles).
-extern "C" __global__ void __launch_bounds__(1024) cuzk_pair_plan_scan(u32* tile_sums, u32 tiles, u32* totals) {
+extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_scan(u32* tile_sums, u32 tiles, u32* totals) {
     CUZK_SHARED(u32, warp_sums, 33);
     u32* row = tile_sums + static_cast<u64>(blockIdx.x) * tiles;
     u32 before = 0;
-    for (u32 first = 0; first < tiles; first += scan_threads) {
-        const u32 i = first + threadIdx.x;
-        const u32 value = i < tiles ? row[i] : 0;
+    for (u32 first = 0; first < tiles; first += 8 * tile_threads) {
+        u32 values[8];
+        u32 sum = 0;
+        CUZK_UNROLL
+        for (u32 k = 0; k < 8; k++) {
+            const u32 i = first + 8 * threadIdx.x + k;
+            values[k] = i < tiles ? row[i] : 0;
+            sum += values[k];
+        }
         u32 total;
-        const u32 mine = block_scan(value, warp_sums, total);
-        if (i < tiles) {
-            row[i] = before + mine;
+        u32 mine = before + block_scan(sum, warp_sums, total);
+        CUZK_UNROLL
+        for (u32 k = 0; k < 8; k++) {
+            const u32 i = first + 8 * threadIdx.x + k;
+            if (i < tiles) {
+                row[i] = mine;
+            }
+            mine += values[k];
         }
         before += total;
     }
@@ -221,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_expand(
         const u32 i = j - row[local];
         const u32 nodes = plan::nodes_at(bucket, level);
         const bool with_home = 2 * i + 1 >= nodes;
-        const bool is_last = plan::points_at(bucket, level) == 2;
+        const bool goes_home = i + 1 == plan::points_at(bucket, level) / 2 && plan::last_sum_goes_home(bucket, level);
         u32 a;
         u32 b = 0;
         if (level == 0) {
@@ -237,9 +247,9 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_expand(
             a = at_most((row - buckets)[local] + 2 * i, node_capacity - 1);
             b = at_most(a + 1, node_capacity - 1);
         }
-        if (with_home || is_last) {
+        if (with_home || goes_home) {
             a |= plan::special_bit;
-            owners[j] = bucket.home | (with_home ? plan::second_is_home : 0) | (is_last ? plan::result_goes_home : 0);
+            owners[j] = bucket.home | (with_home ? plan::second_is_home : 0) | (goes_home ? plan::result_goes_home : 0);
         }
         pairs[j] = static_cast<u64>(b) << 32 | a;
     }

@@ -28,18 +28,11 @@ extern "C" __global__ void __launch_bounds__(128)
     tail::clear_empty(offsets, buckets, sums);
 }
 
-// The last entry of a bucket goes home if it has to wait.
+// The last entry of a bucket goes home where that comes before the first round.
 extern "C" __global__ void __launch_bounds__(128) cuzk_pair_tail_g2_wait_bases(
     const Point* points, u32 point_count, const u32* entries, u32 entry_count, const u32* offsets, u32 buckets, const plan::Slab* slabs, u32 slab,
     u32 existing, Point* sums, Point* border) {
     tail::wait_bases(points, point_count, entries, entry_count, offsets, plan::slab_of(slabs, slab, buckets), existing, sums, border);
-}
-
-// The same for nodes of a later level; node_offsets is the row of item_offsets of the round before.
-extern "C" __global__ void __launch_bounds__(128) cuzk_pair_tail_g2_wait_nodes(
-    const Chunk* nodes, u32 node_stride, const u32* offsets, u32 buckets, const plan::Slab* slabs, u32 slab, u32 existing, u32 level,
-    const u32* node_offsets, Point* sums, Point* border) {
-    tail::wait_nodes(nodes, node_stride, offsets, plan::slab_of(slabs, slab, buckets), existing, level, node_offsets, sums, border);
 }
 
 // The first stage of the tail: min(totals[rounds], capacity) chunks of nodes; partial (capacity).

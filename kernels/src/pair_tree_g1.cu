@@ -1,6 +1,6 @@
 // Rounds of pair trees in G1: what a round is stands in cuzk/pair_tree.cuh, which pairs it has in cuzk/pair_plan.cuh.
 //
-// Every entry: a grid of one dimension of any number of blocks, of exactly 128 threads (g1_invert: at most 64); no dynamic
+// Every entry: a grid of one dimension with a block for each tile (forward_bases: any number), of exactly 128 threads (g1_invert: at most 64); no dynamic
 // shared memory. The round has min(*total, capacity) pairs. Arrays of components are planes of 16-byte chunks
 // (cuzk/pair_lanes.cuh), of which 3 make an array of field elements and 6 one of points:
 //   points (point_count)         the table, canonical, infinity (0, 0); indices beyond it are infinity
@@ -22,7 +22,7 @@ using Lanes = cuzk::G1Lanes;
 using Point = cuzk::G1Affine;
 namespace tree = cuzk::pair_tree;
 
-extern "C" __global__ void __launch_bounds__(128, 7) cuzk_pair_tree_g1_forward_bases(
+extern "C" __global__ void __launch_bounds__(128, 6) cuzk_pair_tree_g1_forward_bases(
     const Point* points, u32 point_count, const u64* pairs, const u32* owners, Point* sums, u32 buckets, Point* border, Chunk* prefixes,
     u32 prefix_stride, Chunk* products, u32 product_stride, const u32* total, u32 capacity, u32 per_thread) {
     tree::forward_bases<Lanes>(
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(128, 7) cuzk_pair_tree_g1_forward_b
         {total, capacity, per_thread});
 }
 
-extern "C" __global__ void __launch_bounds__(128, 8) cuzk_pair_tree_g1_forward_nodes(
+extern "C" __global__ void __launch_bounds__(128, 7) cuzk_pair_tree_g1_forward_nodes(
     const Chunk* nodes, u32 node_stride, const u64* pairs, const u32* owners, Point* sums, u32 buckets, Point* border, Chunk* prefixes,
     u32 prefix_stride, Chunk* products, u32 product_stride, const u32* total, u32 capacity, u32 per_thread) {
     tree::forward_nodes<Lanes>(

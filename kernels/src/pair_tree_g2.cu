@@ -1,6 +1,6 @@
 // Rounds of pair trees in G2: what a round is stands in cuzk/pair_tree.cuh, which pairs it has in cuzk/pair_plan.cuh.
 //
-// Every entry: a grid of one dimension of any number of blocks, of exactly 128 threads (g2_invert: at most 64); no dynamic
+// Every entry: a grid of one dimension with a block for each tile (forward_bases: any number), of exactly 128 threads (g2_invert: at most 64); no dynamic
 // shared memory. The round has min(*total, capacity) pairs. Arrays of components are planes of 16-byte chunks
 // (cuzk/pair_lanes.cuh), of which 6 make an array of field elements and 12 one of points:
 //   points (point_count)         the table, canonical, infinity (0, 0); indices beyond it are infinity

@@ -603,7 +603,21 @@ struct Fiber {
 
 constexpr size_t STACK_BYTES = 1 << 20;
 
+// Stacks of launches that are over: mapping one costs more than most threads do. Under the address sanitizer each
+// launch has new ones, since abandoned frames leave their marks on old ones.
+std::mutex spare_stacks_lock;
+std::vector<void*> spare_stacks;
+constexpr size_t MAX_SPARE_STACKS = 4096;
+
 void* map_stack(size_t page) {
+    {
+        std::lock_guard<std::mutex> guard(spare_stacks_lock);
+        if (!spare_stacks.empty()) {
+            void* stack = spare_stacks.back();
+            spare_stacks.pop_back();
+            return stack;
+        }
+    }
     void* stack = mmap(nullptr, STACK_BYTES + page, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED || mprotect(stack, page, PROT_NONE) != 0) {
@@ -611,6 +625,17 @@ void* map_stack(size_t page) {
         abort();
     }
     return static_cast<char*>(stack) + page;
+}
+
+void give_back_stack(void* stack, size_t page) {
+#ifndef CUZK_ADDRESS_SANITIZER
+    std::lock_guard<std::mutex> guard(spare_stacks_lock);
+    if (spare_stacks.size() < MAX_SPARE_STACKS) {
+        spare_stacks.push_back(stack);
+        return;
+    }
+#endif
+    munmap(static_cast<char*>(stack) - page, STACK_BYTES + page);
 }
 
 // One OS thread's share of a launch.
@@ -635,7 +660,7 @@ struct Worker {
 
     ~Worker() {
         for (auto& fiber : fibers) {
-            munmap(static_cast<char*>(fiber->stack) - page, STACK_BYTES + page);
+            give_back_stack(fiber->stack, page);
         }
     }
 

@@ -42,6 +42,7 @@ mod elementwise;
 mod error;
 pub mod field_bench;
 pub mod field_ops;
+pub mod fixed_base;
 mod image;
 mod launcher;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
@@ -81,6 +82,7 @@ pub fn declarations() -> Vec<&'static Declaration> {
         witness::DECLARATIONS,
         bucket_reduce::g1::DECLARATIONS,
         bucket_reduce::g2::DECLARATIONS,
+        fixed_base::DECLARATIONS,
         pair_tree::DECLARATIONS,
         pair_tree::g1_rounds::DECLARATIONS,
         pair_tree::g1_tail::DECLARATIONS,

@@ -86,25 +86,26 @@ CUZK_FN Matrix steps_30(i32& zeta, u32 f, u32 g) {
     u32 v = 0;
     u32 q = 0;
     u32 r = 1;
+    // Products with 0, 1 and -1 rather than masks: they run beside the logic, not in its pipe.
     CUZK_NO_UNROLL
-    for (int i = 0; i < 30; i++) {
-        // If g is odd: subtract f from g where delta > 0, else add it. If both hold f becomes the old g.
-        u32 swap = static_cast<u32>(zeta >> 31);
-        const u32 odd = 0u - (g & 1u);
-        const u32 x = (f ^ swap) - swap;
-        const u32 y = (u ^ swap) - swap;
-        const u32 z = (v ^ swap) - swap;
-        g += x & odd;
-        q += y & odd;
-        r += z & odd;
-        swap &= odd;
-        zeta = static_cast<i32>((static_cast<u32>(zeta) ^ swap) - 1u);
-        f += g & swap;
-        u += q & swap;
-        v += r & swap;
-        g >>= 1;
-        u <<= 1;
-        v <<= 1;
+    for (int block = 0; block < 6; block++) {
+        CUZK_UNROLL
+        for (int i = 0; i < 5; i++) {
+            // If g is odd: subtract f from g where delta > 0, else add it. If both hold f becomes the old g.
+            const u32 odd = g & 1u;
+            const u32 swap = odd & (static_cast<u32>(zeta) >> 31);
+            const u32 factor = odd - 2u * swap;
+            g += f * factor;
+            q += u * factor;
+            r += v * factor;
+            zeta = static_cast<i32>((static_cast<u32>(zeta) ^ (0u - swap)) - 1u);
+            f += g * swap;
+            u += q * swap;
+            v += r * swap;
+            g >>= 1;
+            u <<= 1;
+            v <<= 1;
+        }
     }
     return Matrix{static_cast<i32>(u), static_cast<i32>(v), static_cast<i32>(q), static_cast<i32>(r)};
 }

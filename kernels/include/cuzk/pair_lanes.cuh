@@ -131,6 +131,12 @@ struct PairArrays {
     u32 buckets;
     Affine<typename G::Field>* border;
 
+    // The flags of a pair's owner, if it is special, else 0.
+    CUZK_FN_MEMBER u32 owner_of(u32 place) const {
+        const u32 first = static_cast<u32>(pairs[place]);
+        return (first & pair_plan::special_bit) != 0 ? owners[place] : 0;
+    }
+
     // The border's number is none of a bucket.
     CUZK_FN_MEMBER Affine<typename G::Field>* home(u32 owner) const {
         const u32 bucket = owner & pair_plan::index_mask;
@@ -138,17 +144,16 @@ struct PairArrays {
     }
 };
 
-// The operands of a pair of entries, as points of a table or a home. A null address is infinity.
+// The operands of a pair of entries, as points of a table or a home. A null address is infinity. A lane without a pair, that
+// is not `is_live`, takes any, but no home: that may be written at the same time.
 template <class G>
 struct BasePair {
     const Affine<typename G::Field>* first;
     const Affine<typename G::Field>* second;
     bool negate_first;
     bool negate_second;
-    // Its flags, if it is special, else 0.
-    u32 owner;
 
-    CUZK_FN_MEMBER BasePair(const PairArrays<G>& arrays, const Affine<typename G::Field>* points, u32 point_count, u32 place) {
+    CUZK_FN_MEMBER BasePair(const PairArrays<G>& arrays, const Affine<typename G::Field>* points, u32 point_count, u32 place, bool is_live) {
         const u64 pair = arrays.pairs[place];
         const u32 a = static_cast<u32>(pair);
         const u32 b = static_cast<u32>(pair >> 32);
@@ -158,9 +163,8 @@ struct BasePair {
         second = index_b < point_count ? points + index_b : nullptr;
         negate_first = (a & pair_plan::negate_bit) != 0;
         negate_second = (b & pair_plan::negate_bit) != 0;
-        owner = 0;
-        if ((a & pair_plan::special_bit) != 0) {
-            owner = arrays.owners[place];
+        if (is_live && (a & pair_plan::special_bit) != 0) {
+            const u32 owner = arrays.owners[place];
             if ((owner & pair_plan::second_is_home) != 0) {
                 second = arrays.home(owner);
                 negate_second = false;
@@ -179,7 +183,7 @@ struct BasePair {
     }
 };
 
-// The operands of a pair of nodes.
+// The operands of a pair of nodes; the same holds.
 template <class G>
 struct NodePair {
     const Chunk* nodes;
@@ -188,18 +192,16 @@ struct NodePair {
     u32 second;
     // In place of the second node, or null.
     const Affine<typename G::Field>* home;
-    // Its flags, if it is special, else 0.
-    u32 owner;
 
-    CUZK_FN_MEMBER NodePair(const PairArrays<G>& arrays, const Chunk* nodes_, u32 stride_, u32 place)
-        : nodes(nodes_), stride(stride_), home(nullptr), owner(0) {
+    CUZK_FN_MEMBER NodePair(const PairArrays<G>& arrays, const Chunk* nodes_, u32 stride_, u32 place, bool is_live)
+        : nodes(nodes_), stride(stride_), home(nullptr) {
         const u64 pair = arrays.pairs[place];
         first = static_cast<u32>(pair) & pair_plan::index_mask;
         second = static_cast<u32>(pair >> 32);
         first = first < stride ? first : stride - 1;
         second = second < stride ? second : stride - 1;
-        if ((static_cast<u32>(pair) & pair_plan::special_bit) != 0) {
-            owner = arrays.owners[place];
+        if (is_live && (static_cast<u32>(pair) & pair_plan::special_bit) != 0) {
+            const u32 owner = arrays.owners[place];
             if ((owner & pair_plan::second_is_home) != 0) {
                 home = arrays.home(owner);
             }
@@ -214,22 +216,27 @@ struct NodePair {
     }
 };
 
-// What a pair needs that has no chord: rare, so it may cost.
+// What a pair needs that has no chord.
 struct Resolved {
     PairKind kind;
     Fp denominator;
 };
 
-// Operands canonical.
-template <class G>
-CUZK_FN Resolved resolve(const Fp& x1, const Fp& y1, const Fp& x2, const Fp& y2) {
-    Resolved r;
+// The kind of a pair and this lane's component of its denominator, all from memory; a lane without a pair counts as one with
+// an infinite point. A call, as it is rare: what it needs in registers should not weigh on its caller.
+template <class G, class Pair>
+CUZK_CALL Resolved resolve(Pair pair, bool is_live) {
+    const Fp x1 = pair.get(false, 0);
+    const Fp y1 = pair.get(false, 1);
+    const Fp x2 = pair.get(true, 0);
+    const Fp y2 = pair.get(true, 1);
     const bool first_infinite = G::both(is_exact_zero(x1) && is_exact_zero(y1));
     const bool second_infinite = G::both(is_exact_zero(x2) && is_exact_zero(y2));
     const bool same_x = G::both(is_equal(x1, x2));
     const bool same_y = G::both(is_equal(y1, y2));
+    Resolved r;
     r.denominator = G::one();
-    if (first_infinite) {
+    if (!is_live || first_infinite) {
         r.kind = PairKind::first_infinite;
     } else if (second_infinite) {
         r.kind = PairKind::second_infinite;
@@ -243,6 +250,13 @@ CUZK_FN Resolved resolve(const Fp& x1, const Fp& y1, const Fp& x2, const Fp& y2)
         r.denominator = dbl_raw(y1);
     }
     return r;
+}
+
+// 3 x^2, below 2p: the numerator of a tangent
+template <class G>
+CUZK_CALL Fp tangent_numerator(Fp x) {
+    const Fp xx = G::sqr(x);
+    return add(dbl(xx), xx);
 }
 
 // Whether a pair may lack a chord: x2 - x1 + p is p, or an x is 0, as far as the lowest words tell.

@@ -2,16 +2,15 @@
 //
 // A *slab* is a range of entries. A *bucket* of it has `count` entries in the slab and a *home*, the place of its sum; a
 // point that is there already (`existing`) counts as one of its points. So the bucket has t(0) = count + existing points
-// on level 0, and t(l) = ceil(t(l-1) / 2) on level l: round l adds them in pairs, and an odd one out waits. The one that
-// waits lies in the home; it is put there when a level has an odd number of nodes and the home is empty. Then
+// on level 0, and t(l) = ceil(t(l-1) / 2) on level l: round l + 1 adds those of level l in pairs, and an odd one out waits.
 //
-//   home_taken(l) = existing for l = 0, else t(l-1) mod 2      whether the home holds one of the t(l) points
-//   nodes(l)      = count for l = 0, else floor(t(l-1) / 2)    the others, one after another
-//   pairs(l)      = floor(t(l) / 2)                            added by round l + 1; if nodes(l) is odd and the home
-//                                                              taken, the last pair is the last node and the home
+// One of the points of a level may lie in the home; the others are *nodes*, one after another. It is there
 //
-// and a sum of the last two points goes home. All nodes of a level lie one after another, bucket by bucket, at the
-// numbers of the pairs they came from: nothing is moved but what waits.
+//   on level 0      if one existed, or t(0) is odd: then the last entry goes there before the first round
+//   on later levels if t(l-1) is odd, the one that waited, or t(l) is odd: the last sum goes there, as it will wait next
+//
+// So nodes are paired among themselves, and the last of an odd number with the home. Nodes of a level lie at the numbers of
+// the pairs they are sums of: nothing is moved. The last sum of a bucket is in its home by the same rule.
 //
 // A bucket that began in an earlier slab has its home in `border` instead, nothing in it, and is added to its sum at the
 // end: so slabs do not wait for each other.
@@ -86,18 +85,20 @@ CUZK_FN u32 points_at(const Bucket& bucket, u32 level) {
     return (points >> level) + ((points & ((1u << level) - 1)) != 0 ? 1 : 0);
 }
 
+// Whether one of the points of the level is at home.
 CUZK_FN u32 home_taken(const Bucket& bucket, u32 level) {
-    return level == 0 ? bucket.existing : points_at(bucket, level - 1) & 1;
+    const u32 odd = points_at(bucket, level) & 1;
+    return (level == 0 ? bucket.existing : points_at(bucket, level - 1) & 1) | odd;
 }
 
-CUZK_FN u32 nodes_at(const Bucket& bucket, u32 level) {
-    return level == 0 ? bucket.count : points_at(bucket, level - 1) >> 1;
-}
+CUZK_FN u32 nodes_at(const Bucket& bucket, u32 level) { return points_at(bucket, level) - home_taken(bucket, level); }
 
-// Whether the last node of the level is to wait in the home. A single node of a later level is home already.
-CUZK_FN bool last_node_waits(const Bucket& bucket, u32 level) {
-    const u32 points = points_at(bucket, level);
-    return (points & 1) != 0 && home_taken(bucket, level) == 0 && (level == 0 || points > 1);
+// Whether the last entry goes home before the first round.
+CUZK_FN bool last_entry_waits(const Bucket& bucket) { return bucket.existing == 0 && (bucket.count & 1) != 0; }
+
+// Whether the sum of the last pair of the level goes home.
+CUZK_FN bool last_sum_goes_home(const Bucket& bucket, u32 level) {
+    return (points_at(bucket, level) & 1) == 0 && (points_at(bucket, level + 1) & 1) != 0;
 }
 
 // Chunks of the stage-th step of the tail, stage >= 1: ceil(t(rounds) / arity^stage), or none if there was one before.

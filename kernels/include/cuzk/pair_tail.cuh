@@ -50,28 +50,9 @@ CUZK_FN void wait_bases(
     for (u32 local = grid_first(); local < slab.buckets; local += grid_stride()) {
         const pair_plan::Bucket bucket = pair_plan::bucket_of(offsets, slab, local, existing);
         const u32 last = bucket.first_entry + bucket.count - 1;
-        if (bucket.count != 0 && pair_plan::last_node_waits(bucket, 0) && last < entry_count) {
+        if (pair_plan::last_entry_waits(bucket) && last < entry_count) {
             Affine<F>* home = bucket.home == pair_plan::border_home ? border : sums + bucket.home;
             *home = base_of(points, point_count, entries[last]);
-        }
-    }
-}
-
-// A bucket's nodes on a level, level >= 1, begin at the item offset of the round before.
-template <class F>
-CUZK_FN void wait_nodes(
-    const Chunk* nodes, u32 stride, const u32* offsets, const pair_plan::Slab& slab, u32 existing, u32 level,
-    const u32* node_offsets, Affine<F>* sums, Affine<F>* border) {
-    for (u32 local = grid_first(); local < slab.buckets; local += grid_stride()) {
-        const pair_plan::Bucket bucket = pair_plan::bucket_of(offsets, slab, local, existing);
-        if (pair_plan::last_node_waits(bucket, level)) {
-            const u32 place = node_offsets[local] + pair_plan::nodes_at(bucket, level) - 1;
-            if (place < stride) {
-                Affine<F>* home = bucket.home == pair_plan::border_home ? border : sums + bucket.home;
-                Affine<F> point;
-                load_node(point, nodes, stride, place);
-                *home = point;
-            }
         }
     }
 }

@@ -59,6 +59,8 @@ struct Place {
         const u32 left = (count - static_cast<u32>(mine) + groups<G> - 1) / groups<G>;
         return left < per_thread ? left : per_thread;
     }
+    // Where this lane's pair of a step is, if it is below count; there is one to read at `clamped` in any case.
+    CUZK_FN_MEMBER u32 clamped(u32 place) const { return place < count ? place : count - 1; }
     CUZK_FN_MEMBER u32 pair(u32 step) const { return static_cast<u32>(first()) + step * groups<G> + group(); }
     // The number of this thread's product.
     CUZK_FN_MEMBER u32 product() const { return static_cast<u32>(tile) * groups<G> + group(); }
@@ -79,36 +81,28 @@ CUZK_FN void multiply_up(Fp& product, const Fp& denominator, const Planes& prefi
 
 template <class G>
 CUZK_FN void forward_nodes(
-    const PairArrays<G>& arrays, const Chunk* nodes, u32 node_stride, const Planes& prefixes, const Planes& products, Place<G> at) {
-    for (; at.is_inside(); at.advance()) {
-        const u32 steps = at.steps();
-        Fp product = G::one();
-        CUZK_NO_UNROLL
-        for (u32 step = 0; step < steps; step++) {
-            const u32 place = at.pair(step);
-            const bool is_live = place < at.count;
-            Fp x1 = fp_zero();
-            Fp x2 = fp_zero();
-            if (is_live) {
-                const NodePair<G> pair(arrays, nodes, node_stride, place);
-                x1 = pair.get(false, 0);
-                x2 = pair.get(true, 0);
-            }
-            Fp denominator = sub_raw<1>(x2, x1);
-            if (__any_sync(all_lanes, is_suspicious(x1, x2))) {
-                Fp y1 = fp_zero();
-                Fp y2 = fp_zero();
-                if (is_live) {
-                    const NodePair<G> pair(arrays, nodes, node_stride, place);
-                    y1 = pair.get(false, 1);
-                    y2 = pair.get(true, 1);
-                }
-                denominator = resolve<G>(x1, y1, x2, y2).denominator;
-            }
-            multiply_up<G>(product, denominator, prefixes, step, place, is_live);
-        }
-        store_planes(products.chunks, products.stride, G::half(), at.product(), product);
+    const PairArrays<G>& arrays, const Chunk* nodes, u32 node_stride, const Planes& prefixes, const Planes& products,
+    const Place<G>& at) {
+    if (!at.is_inside()) {
+        return;
     }
+    const u32 steps = at.steps();
+    Fp product = G::one();
+    CUZK_NO_UNROLL
+    for (u32 step = 0; step < steps; step++) {
+        const u32 place = at.pair(step);
+        const bool is_live = place < at.count;
+        const NodePair<G> pair(arrays, nodes, node_stride, at.clamped(place), is_live);
+        const Fp x1 = pair.get(false, 0);
+        const Fp x2 = pair.get(true, 0);
+        Fp denominator = sub_raw<1>(x2, x1);
+        if (__any_sync(all_lanes, !is_live || is_suspicious(x1, x2))) {
+            const NodePair<G> again(arrays, nodes, node_stride, at.clamped(forgotten(place)), is_live);
+            denominator = resolve<G, NodePair<G>>(again, is_live).denominator;
+        }
+        multiply_up<G>(product, denominator, prefixes, step, place, is_live);
+    }
+    store_planes(products.chunks, products.stride, G::half(), at.product(), product);
 }
 
 // Points on their way from a table into shared memory, fetched by a whole warp: neighbouring lanes take neighbouring
@@ -133,17 +127,23 @@ struct Fetch {
             addresses[(lane & 1) * warp_groups<G> + group] = (lane & 1) == 0 ? first : second;
         }
         __syncwarp(all_lanes);
+        // 96 lanes make a whole number of points.
+        constexpr u32 points_of_96 = 96 / CHUNKS;
+        const u32 start = forgotten(lane);
         CUZK_UNROLL
-        for (u32 i = 0; i < points * CHUNKS / 32; i++) {
-            const u32 number = i * 32 + lane;
-            const u32 point = number / CHUNKS;
-            const u32 chunk = number % CHUNKS;
-            const u64 address = addresses[point];
-            Chunk* slot = to + (point * STRIDE + chunk);
-            if (address != 0) {
-                copy_async_16(slot, reinterpret_cast<const Chunk*>(address) + chunk);
-            } else {
-                *slot = Chunk{{0, 0, 0, 0}};
+        for (u32 third = 0; third < 3; third++) {
+            const u32 first_point = (32 * third + start) / CHUNKS;
+            const u32 chunk = (32 * third + start) % CHUNKS;
+            CUZK_UNROLL
+            for (u32 i = 0; i < points / points_of_96; i++) {
+                const u32 point = first_point + i * points_of_96;
+                const u64 address = addresses[point];
+                Chunk* slot = to + (point * STRIDE + chunk);
+                if (address != 0) {
+                    copy_async_16(slot, reinterpret_cast<const Chunk*>(address) + chunk);
+                } else {
+                    *slot = Chunk{{0, 0, 0, 0}};
+                }
             }
         }
         copy_async_commit();
@@ -183,14 +183,8 @@ CUZK_FN void forward_bases(
         Fp product = G::one();
         const auto begin = [&](u32 step) {
             const u32 place = at.pair(step);
-            u64 first = 0;
-            u64 second = 0;
-            if (step < steps && place < at.count) {
-                const BasePair<G> pair(arrays, points, point_count, place);
-                first = address_of<G>(pair.first);
-                second = address_of<G>(pair.second);
-            }
-            fetch.begin(first, second, fetch.slots + (step & 1) * stage_chunks);
+            const BasePair<G> pair(arrays, points, point_count, at.clamped(place), place < at.count);
+            fetch.begin(address_of<G>(pair.first), address_of<G>(pair.second), fetch.slots + (step & 1) * stage_chunks);
         };
         if (steps > 0) {
             begin(0);
@@ -207,15 +201,9 @@ CUZK_FN void forward_bases(
             const Fp x1 = fetch.get(stage, false, 0);
             const Fp x2 = fetch.get(stage, true, 0);
             Fp denominator = sub_raw<1>(x2, x1);
-            if (__any_sync(all_lanes, is_suspicious(x1, x2))) {
-                Fp y1 = fp_zero();
-                Fp y2 = fp_zero();
-                if (is_live) {
-                    const BasePair<G> pair(arrays, points, point_count, place);
-                    y1 = pair.get(false, 1);
-                    y2 = pair.get(true, 1);
-                }
-                denominator = resolve<G>(x1, y1, x2, y2).denominator;
+            if (__any_sync(all_lanes, !is_live || is_suspicious(x1, x2))) {
+                const BasePair<G> again(arrays, points, point_count, at.clamped(forgotten(place)), is_live);
+                denominator = resolve<G, BasePair<G>>(again, is_live).denominator;
             }
             multiply_up<G>(product, denominator, prefixes, step, place, is_live);
         }
@@ -234,24 +222,14 @@ struct Slope {
 
 // inverse: of the product up to and with this pair; afterwards up to the one before.
 template <class G>
-CUZK_FN Fp divide_out(Fp& inverse, const Fp& denominator, const Planes& prefixes, u32 step, u32 place, bool is_live) {
+CUZK_FN Fp divide_out(Fp& inverse, const Fp& denominator, const Planes& prefixes, u32 step, u32 place) {
     if (step == 0) {
         return inverse;
     }
-    Fp before = fp_zero();
-    if (is_live) {
-        before = load_planes(prefixes.chunks, prefixes.stride, G::half(), place);
-    }
+    const Fp before = load_planes(prefixes.chunks, prefixes.stride, G::half(), place);
     const Fp result = G::mul(inverse, before);
     inverse = G::mul(inverse, denominator);
     return result;
-}
-
-// 3 x^2, below 2p
-template <class G>
-CUZK_FN Fp tangent_numerator(const Fp& x) {
-    const Fp xx = G::sqr(x);
-    return add(dbl(xx), xx);
 }
 
 // x3 and y3 of the chord through (x1, y1) and (x2, .) or of a tangent, canonical. The numerator and the inverse are below 2p,
@@ -281,7 +259,8 @@ CUZK_FN void override_sum(Fp& x3, Fp& y3, PairKind kind, const Pair& pair) {
 }
 
 template <class G>
-CUZK_FN void store_sum(const PairArrays<G>& arrays, u32 owner, const Planes& out, u32 place, const Fp& x, const Fp& y) {
+CUZK_FN void store_sum(const PairArrays<G>& arrays, const Planes& out, u32 place, const Fp& x, const Fp& y) {
+    const u32 owner = arrays.owner_of(place);
     if ((owner & pair_plan::result_goes_home) != 0) {
         Fp* to = reinterpret_cast<Fp*>(arrays.home(owner)) + G::half();
         to[0] = x;
@@ -295,48 +274,45 @@ CUZK_FN void store_sum(const PairArrays<G>& arrays, u32 owner, const Planes& out
 template <class G>
 CUZK_FN void backward_nodes(
     const PairArrays<G>& arrays, const Chunk* nodes, u32 node_stride, const Planes& prefixes, const Planes& inverses,
-    const Planes& out, Place<G> at) {
-    for (; at.is_inside(); at.advance()) {
-        Fp inverse = load_planes(inverses.chunks, inverses.stride, G::half(), at.product());
-        CUZK_NO_UNROLL
-        for (u32 step = at.steps(); step-- > 0;) {
-            const u32 place = at.pair(step);
-            const bool is_live = place < at.count;
-            Fp x1 = fp_zero();
-            Fp x2 = fp_zero();
-            Fp y1 = fp_zero();
-            Fp y2 = fp_zero();
-            u32 owner = 0;
-            if (is_live) {
-                const NodePair<G> pair(arrays, nodes, node_stride, place);
-                owner = pair.owner;
-                x1 = pair.get(false, 0);
-                x2 = pair.get(true, 0);
-                y1 = pair.get(false, 1);
-                y2 = pair.get(true, 1);
+    const Planes& out, const Place<G>& at) {
+    if (!at.is_inside()) {
+        return;
+    }
+    Fp inverse = load_planes(inverses.chunks, inverses.stride, G::half(), at.product());
+    CUZK_NO_UNROLL
+    for (u32 step = at.steps(); step-- > 0;) {
+        const u32 place = at.pair(step);
+        const bool is_live = place < at.count;
+        const NodePair<G> pair(arrays, nodes, node_stride, at.clamped(place), is_live);
+        const Fp x1 = pair.get(false, 0);
+        const Fp x2 = pair.get(true, 0);
+        Fp denominator = sub_raw<1>(x2, x1);
+        PairKind kind = PairKind::chord;
+        const bool is_rare = __any_sync(all_lanes, !is_live || is_suspicious(x1, x2)) != 0;
+        if (is_rare) {
+            const NodePair<G> again(arrays, nodes, node_stride, at.clamped(forgotten(place)), is_live);
+            const Resolved resolved = resolve<G, NodePair<G>>(again, is_live);
+            kind = resolved.kind;
+            denominator = resolved.denominator;
+        }
+        const Fp factor = divide_out<G>(inverse, denominator, prefixes, step, at.clamped(place));
+        const Fp y1 = pair.get(false, 1);
+        Fp numerator = sub_raw<1>(pair.get(true, 1), y1);
+        if (is_rare) {
+            const Fp tangent = tangent_numerator<G>(x1);
+            if (kind == PairKind::tangent) {
+                numerator = tangent;
             }
-            Fp denominator = sub_raw<1>(x2, x1);
-            Fp numerator = sub_raw<1>(y2, y1);
-            PairKind kind = PairKind::chord;
-            if (__any_sync(all_lanes, is_suspicious(x1, x2))) {
-                const Resolved resolved = resolve<G>(x1, y1, x2, y2);
-                kind = resolved.kind;
-                denominator = resolved.denominator;
-                const Fp tangent = tangent_numerator<G>(x1);
-                if (kind == PairKind::tangent) {
-                    numerator = tangent;
-                }
+        }
+        const Fp slope = G::mul(numerator, factor);
+        Fp x3;
+        Fp y3;
+        chord<G>(x3, y3, slope, x1, y1, x2);
+        if (is_live) {
+            if (kind != PairKind::chord && kind != PairKind::tangent) {
+                override_sum<G>(x3, y3, kind, NodePair<G>(arrays, nodes, node_stride, forgotten(place), true));
             }
-            const Fp slope = G::mul(numerator, divide_out<G>(inverse, denominator, prefixes, step, place, is_live));
-            Fp x3;
-            Fp y3;
-            chord<G>(x3, y3, slope, x1, y1, x2);
-            if (is_live) {
-                if (kind != PairKind::chord && kind != PairKind::tangent) {
-                    override_sum<G>(x3, y3, kind, NodePair<G>(arrays, nodes, node_stride, place));
-                }
-                store_sum<G>(arrays, owner, out, place, x3, y3);
-            }
+            store_sum<G>(arrays, out, forgotten(place), x3, y3);
         }
     }
 }
@@ -344,85 +320,71 @@ CUZK_FN void backward_nodes(
 template <class G>
 CUZK_FN void backward_bases(
     const PairArrays<G>& arrays, const Affine<typename G::Field>* points, u32 point_count, const Planes& prefixes,
-    const Planes& inverses, const Planes& out, Place<G> at) {
+    const Planes& inverses, const Planes& out, const Place<G>& at) {
     constexpr u32 warp_chunks = FetchPoints<G>::points * 7 * G::lanes;
     constexpr u32 warps = threads / 32;
     CUZK_SHARED(u64, addresses, FetchPoints<G>::points * warps);
     CUZK_SHARED(Chunk, slots, warp_chunks * warps);
     const u32 warp = threadIdx.x / 32;
     const FetchPoints<G> fetch = {addresses + warp * FetchPoints<G>::points, slots + warp_chunks * warp};
-    for (; at.is_inside(); at.advance()) {
-        const u32 steps = at.steps();
-        // Begins to fetch the pair of a step; the flags of the pair's owner and the signs of its points.
-        const auto begin = [&](u32 step, u32& owner, u32& signs) {
-            const u32 place = at.pair(step);
-            u64 first = 0;
-            u64 second = 0;
-            owner = 0;
-            signs = 0;
-            if (place < at.count) {
-                const BasePair<G> pair(arrays, points, point_count, place);
-                first = address_of<G>(pair.first);
-                second = address_of<G>(pair.second);
-                owner = pair.owner;
-                signs = (pair.negate_first ? 1u : 0u) | (pair.negate_second ? 2u : 0u);
-            }
-            fetch.begin(first, second, fetch.slots);
-        };
-        Fp inverse = load_planes(inverses.chunks, inverses.stride, G::half(), at.product());
-        u32 coming_owner = 0;
-        u32 coming_signs = 0;
-        if (steps > 0) {
-            begin(steps - 1, coming_owner, coming_signs);
+    if (!at.is_inside()) {
+        return;
+    }
+    const u32 steps = at.steps();
+    // Begins to fetch the pair of a step; the signs of its points.
+    const auto begin = [&](u32 step) -> u32 {
+        const u32 place = at.pair(step);
+        const BasePair<G> pair(arrays, points, point_count, at.clamped(place), place < at.count);
+        const u32 signs = (pair.negate_first ? 1u : 0u) | (pair.negate_second ? 2u : 0u);
+        fetch.begin(address_of<G>(pair.first), address_of<G>(pair.second), fetch.slots);
+        return signs;
+    };
+    // y of one of the two, from shared memory.
+    const auto fetched_y = [&](bool of_second, u32 signs) {
+        const Fp y = fetch.get(fetch.slots, of_second, 1);
+        return (signs & (of_second ? 2u : 1u)) != 0 ? negated(y) : y;
+    };
+    Fp inverse = load_planes(inverses.chunks, inverses.stride, G::half(), at.product());
+    u32 signs = steps > 0 ? begin(steps - 1) : 0;
+    CUZK_NO_UNROLL
+    for (u32 step = steps; step-- > 0;) {
+        const u32 place = at.pair(step);
+        const bool is_live = place < at.count;
+        copy_async_wait();
+        __syncwarp(all_lanes);
+        const Fp x1 = fetch.get(fetch.slots, false, 0);
+        const Fp x2 = fetch.get(fetch.slots, true, 0);
+        Fp denominator = sub_raw<1>(x2, x1);
+        PairKind kind = PairKind::chord;
+        const bool is_rare = __any_sync(all_lanes, !is_live || is_suspicious(x1, x2)) != 0;
+        if (is_rare) {
+            const BasePair<G> again(arrays, points, point_count, at.clamped(forgotten(place)), is_live);
+            const Resolved resolved = resolve<G, BasePair<G>>(again, is_live);
+            kind = resolved.kind;
+            denominator = resolved.denominator;
         }
-        CUZK_NO_UNROLL
-        for (u32 step = steps; step-- > 0;) {
-            const u32 place = at.pair(step);
-            const bool is_live = place < at.count;
-            const u32 owner = coming_owner;
-            const u32 signs = coming_signs;
-            copy_async_wait();
-            __syncwarp(all_lanes);
-            const Fp x1 = fetch.get(fetch.slots, false, 0);
-            const Fp x2 = fetch.get(fetch.slots, true, 0);
-            Fp denominator = sub_raw<1>(x2, x1);
-            PairKind kind = PairKind::chord;
-            const bool is_rare = __any_sync(all_lanes, is_suspicious(x1, x2)) != 0;
-            if (is_rare) {
-                Fp y1 = fetch.get(fetch.slots, false, 1);
-                Fp y2 = fetch.get(fetch.slots, true, 1);
-                y1 = (signs & 1) != 0 ? negated(y1) : y1;
-                y2 = (signs & 2) != 0 ? negated(y2) : y2;
-                const Resolved resolved = resolve<G>(x1, y1, x2, y2);
-                kind = resolved.kind;
-                denominator = resolved.denominator;
+        const Fp factor = divide_out<G>(inverse, denominator, prefixes, step, at.clamped(place));
+        const Fp y1 = fetched_y(false, signs);
+        Fp numerator = sub_raw<1>(fetched_y(true, signs), y1);
+        __syncwarp(all_lanes);
+        if (step > 0) {
+            signs = begin(step - 1);
+        }
+        if (is_rare) {
+            const Fp tangent = tangent_numerator<G>(x1);
+            if (kind == PairKind::tangent) {
+                numerator = tangent;
             }
-            const Fp factor = divide_out<G>(inverse, denominator, prefixes, step, place, is_live);
-            Fp y1 = fetch.get(fetch.slots, false, 1);
-            Fp y2 = fetch.get(fetch.slots, true, 1);
-            __syncwarp(all_lanes);
-            if (step > 0) {
-                begin(step - 1, coming_owner, coming_signs);
+        }
+        const Fp slope = G::mul(numerator, factor);
+        Fp x3;
+        Fp y3;
+        chord<G>(x3, y3, slope, x1, y1, x2);
+        if (is_live) {
+            if (kind != PairKind::chord && kind != PairKind::tangent) {
+                override_sum<G>(x3, y3, kind, BasePair<G>(arrays, points, point_count, forgotten(place), true));
             }
-            y1 = (signs & 1) != 0 ? negated(y1) : y1;
-            y2 = (signs & 2) != 0 ? negated(y2) : y2;
-            Fp numerator = sub_raw<1>(y2, y1);
-            if (is_rare) {
-                const Fp tangent = tangent_numerator<G>(x1);
-                if (kind == PairKind::tangent) {
-                    numerator = tangent;
-                }
-            }
-            const Fp slope = G::mul(numerator, factor);
-            Fp x3;
-            Fp y3;
-            chord<G>(x3, y3, slope, x1, y1, x2);
-            if (is_live) {
-                if (kind != PairKind::chord && kind != PairKind::tangent) {
-                    override_sum<G>(x3, y3, kind, BasePair<G>(arrays, points, point_count, place));
-                }
-                store_sum<G>(arrays, owner, out, place, x3, y3);
-            }
+            store_sum<G>(arrays, out, forgotten(place), x3, y3);
         }
     }
 }

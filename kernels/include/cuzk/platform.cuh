@@ -40,6 +40,14 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
+// x, of which the compiler forgets where it came from: what follows from it is computed anew, not kept in registers.
+CUZK_FN u32 forgotten(u32 x) {
+#if defined(__CUDACC__)
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 // N limbs, least significant first; a plain array that can be returned.
 template <int N>
 struct Limbs {

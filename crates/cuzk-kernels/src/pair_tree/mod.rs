@@ -22,7 +22,7 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut};
 pub use plan::{DECLARATIONS, EXPAND_PAIRS, TILE_BUCKETS, expand, offsets, scan, slabs, sums};
 pub use rounds::{Nodes, Operands, Pairs, THREADS, backward, forward, invert, products_of};
 pub(crate) use rounds::{RoundKernels, g1 as g1_rounds, g2 as g2_rounds};
-pub use tail::{Tail, add_borders, clear_empty, sum_nodes, sum_sums, wait_bases, wait_nodes};
+pub use tail::{Tail, add_borders, clear_empty, sum_nodes, sum_sums, wait_bases};
 pub(crate) use tail::{TailKernels, g1 as g1_tail, g2 as g2_tail};
 
 use crate::error::{Error, Result};

@@ -36,7 +36,7 @@ kernels! {
         tile_sums: PtrMut<u32>,
     );
     /// See [`scan`].
-    SCAN = cuzk_pair_plan_scan[1024](tile_sums: PtrMut<u32>, tiles: u32, totals: PtrMut<u32>);
+    SCAN = cuzk_pair_plan_scan[256](tile_sums: PtrMut<u32>, tiles: u32, totals: PtrMut<u32>);
     /// See [`offsets`].
     OFFSETS = cuzk_pair_plan_offsets[256](
         offsets: Ptr<u32>,
@@ -165,12 +165,12 @@ pub fn scan(
     exactly(entry, "tile_sums", tiles * steps, tile_sums.len())?;
     at_most(entry, "tile_sums", MAX_BASES, tiles)?;
     let _guards = (tile_sums.on(stream)?, totals.on(stream)?);
-    // SAFETY: one block of 1024 a row of `tiles`; views to write alias no other; the guards keep both.
+    // SAFETY: one block of 256 a row of `tiles`; views to write alias no other; the guards keep both.
     unsafe {
         SCAN.launch(
             launcher,
             stream,
-            Shape::blocks(steps as u32, 1024),
+            Shape::blocks(steps as u32, 256),
             ((&tile_sums).into(), tiles as u32, (&totals).into()),
         )
     }

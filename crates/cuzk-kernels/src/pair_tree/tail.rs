@@ -29,19 +29,6 @@ type WaitBases<F> = (
     PtrMut<Affine<F>>,
     PtrMut<Affine<F>>,
 );
-type WaitNodes<F> = (
-    Ptr<Chunk>,
-    u32,
-    Ptr<u32>,
-    u32,
-    Ptr<Slab>,
-    u32,
-    u32,
-    u32,
-    Ptr<u32>,
-    PtrMut<Affine<F>>,
-    PtrMut<Affine<F>>,
-);
 type SumNodes<F> = (
     Ptr<Chunk>,
     u32,
@@ -89,7 +76,6 @@ type AddBorders<F> = (
 pub(crate) struct TailKernels<F: DeviceCurve> {
     clear_empty: &'static Kernel<ClearEmpty<F>>,
     wait_bases: &'static Kernel<WaitBases<F>>,
-    wait_nodes: &'static Kernel<WaitNodes<F>>,
     sum_nodes: &'static Kernel<SumNodes<F>>,
     sum_sums: &'static Kernel<SumSums<F>>,
     add_borders: &'static Kernel<AddBorders<F>>,
@@ -105,7 +91,6 @@ macro_rules! group {
             pub(crate) const KERNELS: TailKernels<$field> = TailKernels {
                 clear_empty: &CLEAR_EMPTY,
                 wait_bases: &WAIT_BASES,
-                wait_nodes: &WAIT_NODES,
                 sum_nodes: &SUM_NODES,
                 sum_sums: &SUM_SUMS,
                 add_borders: &ADD_BORDERS,
@@ -113,7 +98,7 @@ macro_rules! group {
         }
     };
     (@kernels $field:ty, $module:literal,
-     $clear_empty:ident $wait_bases:ident $wait_nodes:ident $sum_nodes:ident $sum_sums:ident $add_borders:ident) => {
+     $clear_empty:ident $wait_bases:ident $sum_nodes:ident $sum_sums:ident $add_borders:ident) => {
         kernels! {
             module $module;
             /// See [`clear_empty`].
@@ -122,13 +107,6 @@ macro_rules! group {
             WAIT_BASES = $wait_bases[THREADS](
                 points: Ptr<Affine<$field>>, point_count: u32, entries: Ptr<u32>, entry_count: u32,
                 offsets: Ptr<u32>, buckets: u32, slabs: Ptr<Slab>, slab: u32, existing: u32,
-                sums: PtrMut<Affine<$field>>, border: PtrMut<Affine<$field>>,
-            );
-            /// See [`wait_nodes`].
-            WAIT_NODES = $wait_nodes[THREADS](
-                nodes: Ptr<Chunk>, node_stride: u32,
-                offsets: Ptr<u32>, buckets: u32, slabs: Ptr<Slab>, slab: u32, existing: u32,
-                level: u32, node_offsets: Ptr<u32>,
                 sums: PtrMut<Affine<$field>>, border: PtrMut<Affine<$field>>,
             );
             /// See [`sum_nodes`].
@@ -159,7 +137,6 @@ macro_rules! group {
 group! { g1, Fp, "pair_tail_g1",
     cuzk_pair_tail_g1_clear_empty
     cuzk_pair_tail_g1_wait_bases
-    cuzk_pair_tail_g1_wait_nodes
     cuzk_pair_tail_g1_sum_nodes
     cuzk_pair_tail_g1_sum_sums
     cuzk_pair_tail_g1_add_borders
@@ -167,7 +144,6 @@ group! { g1, Fp, "pair_tail_g1",
 group! { g2, Fp2, "pair_tail_g2",
     cuzk_pair_tail_g2_clear_empty
     cuzk_pair_tail_g2_wait_bases
-    cuzk_pair_tail_g2_wait_nodes
     cuzk_pair_tail_g2_sum_nodes
     cuzk_pair_tail_g2_sum_sums
     cuzk_pair_tail_g2_add_borders
@@ -208,7 +184,7 @@ pub fn clear_empty<F: DeviceCurve>(
     }
 }
 
-/// Puts the last entry of each bucket home that has to wait there.
+/// Puts the last entry of each bucket home that goes there before the first round.
 pub fn wait_bases<F: DeviceCurve>(
     launcher: &dyn Launcher,
     stream: &Stream,
@@ -245,60 +221,6 @@ pub fn wait_bases<F: DeviceCurve>(
                 slab_ptr(&view.slabs),
                 view.slab,
                 u32::from(view.existing),
-                (&homes.sums).into(),
-                (&homes.border).into(),
-            ),
-        )
-    }
-}
-
-/// Puts the last node of each bucket on `level`, 1 or more, home that has to wait there. `item_offsets`
-/// are those of all steps.
-pub fn wait_nodes<F: DeviceCurve>(
-    launcher: &dyn Launcher,
-    stream: &Stream,
-    nodes: Nodes<'_>,
-    view: &SlabView<'_>,
-    level: usize,
-    item_offsets: DeviceView<'_, u32>,
-    homes: &mut Homes<'_, F>,
-) -> Result<()> {
-    let kernel = F::kernels().tail.wait_nodes;
-    let entry = kernel.declaration().entry;
-    let buckets = view.buckets(entry)?;
-    let stride = nodes.stride::<F>(entry)?;
-    exactly(entry, "sums", buckets as usize, homes.sums.len())?;
-    exactly(entry, "border", 1, homes.border.len())?;
-    at_least(entry, "level", 1, level)?;
-    at_most(entry, "level", 30, level)?;
-    at_least(
-        entry,
-        "item_offsets",
-        buckets as usize * level,
-        item_offsets.len(),
-    )?;
-    let row = item_offsets.slice(buckets as usize * (level - 1)..buckets as usize * level);
-    let _guards = (
-        (nodes.0.on(stream)?, row.on(stream)?),
-        (view.offsets.on(stream)?, view.slabs.on(stream)?),
-        (homes.sums.on(stream)?, homes.border.on(stream)?),
-    );
-    // SAFETY: the arrays have the lengths passed along; views to write alias no other; the guards keep all.
-    unsafe {
-        kernel.launch(
-            launcher,
-            stream,
-            walking(buckets as usize),
-            (
-                nodes.ptr(),
-                stride,
-                (&view.offsets).into(),
-                buckets,
-                slab_ptr(&view.slabs),
-                view.slab,
-                u32::from(view.existing),
-                level as u32,
-                (&row).into(),
                 (&homes.sums).into(),
                 (&homes.border).into(),
             ),

@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`accumulate`] | sums of buckets of sorted entries, by batch-affine pair trees |
+//! | [`fixed_base`] | many multiples of one point |
 //! | [`reduce`] | from the buckets of a window to one point |
 //!
 //! Plans are data, made from sizes: they say how many bytes of scratch a run wants. Runs are asynchronous on
@@ -10,6 +11,7 @@
 
 pub mod accumulate;
 mod error;
+pub mod fixed_base;
 pub mod reduce;
 
 pub use cuzk_kernels::DeviceCurve;

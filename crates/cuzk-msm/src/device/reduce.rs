@@ -52,6 +52,16 @@ impl<F: DeviceCurve> ReducePlan<F> {
         })
     }
 
+    /// Windows.
+    pub fn windows(&self) -> usize {
+        self.windows
+    }
+
+    /// Buckets of a window.
+    pub fn buckets(&self) -> usize {
+        self.buckets
+    }
+
     /// Bytes of scratch of a run.
     pub fn scratch_bytes(&self) -> usize {
         let [partial, lines, pairs] = self.sizes();

@@ -2,7 +2,7 @@
 
 use cuzk_field::{Affine, Fp, Fp2, Xyzz};
 use cuzk_msm::device::DeviceCurve;
-use cuzk_msm::device::accumulate::{AccumulatePlan, Existing};
+use cuzk_msm::device::accumulate::{AccumulatePlan, Existing, Pipeline, PipelineShape, Streams};
 
 use crate::rig::{Random, Rig, on_both};
 
@@ -17,6 +17,7 @@ on_both!(
     g2_exceptional_pairs,
     g2_slabs_onto_sums,
     repeated_runs_agree,
+    pipeline,
 );
 
 const NEGATE: u32 = 1 << 31;
@@ -345,5 +346,116 @@ fn repeated_runs_agree(rig: &Rig) {
             bucket.rotate_left(usize::from(bucket.len() > 1));
         }
         assert_eq!(run(rig, plan, &bases, &sorted, None), first);
+    }
+}
+
+/// Lists pushed one after another into few slots, each with the entries of the next written over its own.
+fn pipeline(rig: &Rig) {
+    let bases = multiples::<Fp>(100);
+    let mut random = Random(10);
+    let lists: Vec<Sorted> = (0..7)
+        .map(|list| {
+            let lengths: Vec<usize> = (0..if list % 3 == 2 { 12 } else { 25 })
+                .map(|k| if k == list { 150 } else { random.below(20) })
+                .collect();
+            Sorted::new(&lengths, || signed(&mut random, bases.len()))
+        })
+        .collect();
+    let info = rig.device().info();
+    let plans: Vec<AccumulatePlan<Fp>> = lists
+        .iter()
+        .map(|list| {
+            let (entries, buckets) = (list.entries.len(), list.buckets());
+            let whole =
+                AccumulatePlan::<Fp>::with_rounds(info, entries, buckets, 2, usize::MAX).unwrap();
+            let limit = whole.scratch_bytes() / 2 + (16 << 10);
+            AccumulatePlan::with_rounds(info, entries, buckets, 2, limit).unwrap()
+        })
+        .collect();
+    let longest = lists.iter().map(|list| list.entries.len()).max().unwrap();
+    let bases_buffer = rig.upload(&bases);
+    for (lanes, slots) in [(1, 1), (1, 2), (2, 2), (2, 4)] {
+        let shape = PipelineShape::new(&plans, lanes, slots);
+        let streams = Streams::new(rig.device()).unwrap();
+        let mut entries = rig.room::<u32>(longest);
+        let mut offsets = rig.room::<u32>(26);
+        let mut scratch = rig.room::<u8>(shape.scratch_bytes());
+        let total: usize = lists.iter().map(Sorted::buckets).sum();
+        let mut sums = rig.room::<Affine<Fp>>(total + 12);
+        {
+            let bases = bases_buffer.view().lend(&streams.all()).unwrap();
+            let mut sums = sums.view_mut().lend(&streams.all()).unwrap();
+            let mut scratch = scratch.view_mut().lend(&streams.all()).unwrap();
+            let mut pipeline = Pipeline::new(
+                &*rig.launcher,
+                &rig.stream,
+                &streams,
+                bases.view(),
+                &shape,
+                scratch.view_mut(),
+            )
+            .unwrap();
+            let ahead = streams.ahead();
+            let mut first = 0;
+            for (list, plan) in lists.iter().zip(&plans) {
+                let part = first..first + list.buckets();
+                first = part.end;
+                ahead
+                    .upload_slice(
+                        &list.entries,
+                        entries.view_mut().slice(..list.entries.len()),
+                    )
+                    .unwrap();
+                ahead
+                    .upload_slice(
+                        &list.offsets,
+                        offsets.view_mut().slice(..list.offsets.len()),
+                    )
+                    .unwrap();
+                pipeline
+                    .push(
+                        plan,
+                        entries.view().slice(..list.entries.len()),
+                        offsets.view().slice(..list.offsets.len()),
+                        sums.view_mut().slice(part),
+                        Existing::Replace,
+                    )
+                    .unwrap();
+            }
+            // The third list twice into one place, the second time onto the sums of the first.
+            for existing in [Existing::Replace, Existing::AddTo] {
+                let list = &lists[2];
+                ahead
+                    .upload_slice(
+                        &list.entries,
+                        entries.view_mut().slice(..list.entries.len()),
+                    )
+                    .unwrap();
+                ahead
+                    .upload_slice(
+                        &list.offsets,
+                        offsets.view_mut().slice(..list.offsets.len()),
+                    )
+                    .unwrap();
+                pipeline
+                    .push(
+                        &plans[2],
+                        entries.view().slice(..list.entries.len()),
+                        offsets.view().slice(..list.offsets.len()),
+                        sums.view_mut().slice(first..first + 12),
+                        existing,
+                    )
+                    .unwrap();
+            }
+            pipeline.join(&rig.stream).unwrap();
+        }
+        let found = rig.download(&sums);
+        let mut expected: Vec<_> = lists
+            .iter()
+            .flat_map(|list| list.expected(&bases, None))
+            .collect();
+        let once = lists[2].expected(&bases, None);
+        expected.extend(lists[2].expected(&bases, Some(&once)));
+        assert_eq!(found, expected, "{lanes} lanes, {slots} slots");
     }
 }

@@ -3,5 +3,6 @@
 //! `CUZK_REQUIRE_GPU=1` makes a missing card a failure.
 
 mod accumulate;
+mod fixed_base;
 mod reduce;
 mod rig;
