@@ -330,6 +330,11 @@ pub struct TransferScope<'scope, 'env: 'scope> {
 }
 
 impl<'env> TransferScope<'_, 'env> {
+    /// The stream that the copies are on.
+    pub fn stream(&self) -> &'env Stream {
+        self.stream
+    }
+
     /// Copies host memory to the device. Registered memory is read by the device itself, at the
     /// speed of pinned memory.
     pub fn upload<'a, T: Pod>(

@@ -118,6 +118,15 @@ impl<'a> Scalars<'a> {
         }
     }
 
+    /// Address and form of scalars that are not recoded.
+    pub(crate) fn elements(&self) -> Option<(Ptr<Fr>, u32)> {
+        match self {
+            Self::Canonical(view) => Some((Ptr::elements(view), 0)),
+            Self::Montgomery(view) => Some((view.into(), 1)),
+            Self::Recoded(_) => None,
+        }
+    }
+
     pub(crate) fn on(&self, stream: &Stream) -> Result<cuzk_gpu_mem::OnStream<'a>> {
         Ok(match self {
             Self::Canonical(view) => view.on(stream)?,
@@ -153,7 +162,8 @@ pub struct Part<'a> {
     pub scalars: Scalars<'a>,
     /// Their bases.
     pub bases: BaseIndices<'a>,
-    /// Gets the scalars recoded, eight words for each, for the parts with the other windows.
+    /// Gets the scalars recoded, eight words for each. With more than two windows that is faster than
+    /// recoding for each, and other sorts may take them from there.
     pub recoded: Option<DeviceViewMut<'a, u32>>,
 }
 
@@ -434,7 +444,9 @@ pub fn sort(
         let sizes = &shape.parts[index];
         let part_columns = shape.columns_of(index);
         let rows = shape.rows_of(index) as u32;
-        let (scalars, form) = part.scalars.words();
+        let recoded = part.recoded.as_ref().map(DeviceViewMut::as_view);
+        let scalars = recoded.map_or(part.scalars, Scalars::Recoded);
+        let (scalars, form) = scalars.words();
         let (part_starts, others) = other_starts.split_at(part_columns);
         other_starts = others;
         let (bases, first_base) = match &part.bases {

@@ -132,6 +132,20 @@ impl Ptr<u32> {
     }
 }
 
+impl Ptr<Fr> {
+    /// The address of integers that a kernel reads as limbs.
+    pub(crate) fn elements(view: &DeviceView<'_, Scalar>) -> Self {
+        Self(view.ptr().0, PhantomData)
+    }
+}
+
+impl PtrMut<Fr> {
+    /// The address of integers that a kernel writes as limbs.
+    pub(crate) fn elements(view: &DeviceViewMut<'_, Scalar>) -> Self {
+        Self(view.ptr().0, PhantomData)
+    }
+}
+
 impl<T> Ptr<T> {
     /// No address, where the kernel allows that.
     pub(crate) const NULL: Self = Self(0, PhantomData);

@@ -12,7 +12,7 @@
 //! | `device_type` | [`DeviceType`]: what may be an argument, [`Ptr`] and [`PtrMut`] |
 //! | `launcher` | [`Launcher`] and its two kinds, [`CudaLauncher`] and `EmulatorLauncher` |
 //! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
-//! | [`block_check`], [`bucket_sort`], [`field_ops`], [`curve_ops`], [`field_bench`], [`ntt`], [`ntt_vector`], [`rows`], [`witness`] | the kernels, one module for each `.cu` |
+//! | [`block_check`], [`bucket_sort`], [`field_ops`], [`curve_ops`], [`field_bench`], [`ntt`], [`ntt_vector`], [`rows`], [`sparse_terms`], [`witness`] | the kernels, one module for each `.cu` |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
 //!
 //! `docs/kernels.md` says how to add a kernel.
@@ -54,6 +54,7 @@ pub mod rows;
 mod self_test;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
 pub mod sources;
+pub mod sparse_terms;
 pub mod windows;
 pub mod witness;
 
@@ -79,6 +80,7 @@ pub fn declarations() -> Vec<&'static Declaration> {
         ntt::DECLARATIONS,
         ntt_vector::DECLARATIONS,
         rows::DECLARATIONS,
+        sparse_terms::DECLARATIONS,
         witness::DECLARATIONS,
         bucket_reduce::g1::DECLARATIONS,
         bucket_reduce::g2::DECLARATIONS,

@@ -96,7 +96,7 @@ impl<F: DeviceCurve> FixedBasePlan<F> {
                 // At most 2^254, which is below r.
                 let mut limbs = [0u64; 4];
                 limbs[bit / 64] = magnitude << (bit % 64);
-                if bit % 64 > 0 && bit / 64 < 3 {
+                if !bit.is_multiple_of(64) && bit / 64 < 3 {
                     limbs[bit / 64 + 1] = magnitude >> (64 - bit % 64);
                 }
                 scalars.extend(Scalar::from_limbs(limbs));

@@ -2,6 +2,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `plan` | [`MsmPlan`]: dense sums, bases on the device or streamed from the host |
+//! | `sparse` | [`SparsePlan`]: sums over witnesses that are mostly zeros and ones |
+//! | `layout`, `tuning` | how a sum is cut, and the memory that takes |
+//! | `run`, `pending` | slab after slab; windows added up on the host |
 //! | [`accumulate`] | sums of buckets of sorted entries, by batch-affine pair trees |
 //! | [`fixed_base`] | many multiples of one point |
 //! | [`reduce`] | from the buckets of a window to one point |
@@ -12,7 +16,19 @@
 pub mod accumulate;
 mod error;
 pub mod fixed_base;
+mod layout;
+mod pending;
+mod plan;
 pub mod reduce;
+mod run;
+mod sparse;
+mod tuning;
 
 pub use cuzk_kernels::DeviceCurve;
+pub use cuzk_kernels::bucket_sort::Scalars;
+pub use cuzk_kernels::sparse_terms::{BaseSet, Members, PackTarget, bitmap, pack, tiles};
+pub use cuzk_kernels::witness::PackedWitness;
 pub use error::{Error, Result};
+pub use pending::Pending;
+pub use plan::MsmPlan;
+pub use sparse::{PendingCounts, SparsePlan, TermCounts, count_scratch_bytes, count_terms};

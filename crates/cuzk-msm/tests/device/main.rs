@@ -3,6 +3,9 @@
 //! `CUZK_REQUIRE_GPU=1` makes a missing card a failure.
 
 mod accumulate;
+mod dense;
 mod fixed_base;
 mod reduce;
 mod rig;
+mod sparse;
+mod values;

@@ -1,0 +1,326 @@
+//! Packed witnesses and the terms of base sets, against the host: once on the emulator, and on the card
+//! where there is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
+
+use std::sync::Arc;
+
+use cuzk_field::{Fr, Scalar};
+use cuzk_gpu_mem::driver::SimDriver;
+use cuzk_gpu_mem::{Device, DeviceBuf, GIB, Pod, Settings, Stream, list as devices};
+use cuzk_kernels::Launcher;
+use cuzk_kernels::bucket_sort::Scalars;
+use cuzk_kernels::sparse_terms::{
+    BaseSet, ListTarget, Members, PackTarget, TILE, bitmap, count, list, ones_offsets, pack, tiles,
+};
+use cuzk_kernels::witness::PackedWitness;
+
+struct Rig {
+    launcher: Box<dyn Launcher>,
+    stream: Stream,
+}
+
+impl Rig {
+    fn on(device: &Device) -> Self {
+        Self {
+            launcher: cuzk_kernels::open(device).unwrap(),
+            stream: device.stream("test").unwrap(),
+        }
+    }
+
+    fn emulated() -> Self {
+        Self::on(&Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default()).unwrap())
+    }
+
+    fn card() -> Option<Self> {
+        if let Err(reason) = devices() {
+            assert!(
+                std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
+                "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
+            );
+            return None;
+        }
+        Some(Self::on(
+            &Device::open(&"0".parse().unwrap(), Settings::default()).unwrap(),
+        ))
+    }
+
+    fn alloc<T: Pod>(&self, len: usize) -> DeviceBuf<T> {
+        let device = self.launcher.device();
+        let mut buffer = device.alloc("test", len, &self.stream).unwrap();
+        self.stream.fill(&mut buffer, 0xa5).unwrap();
+        buffer
+    }
+
+    fn upload<T: Pod>(&self, values: &[T]) -> DeviceBuf<T> {
+        let mut buffer = self.alloc(values.len());
+        self.stream.upload_slice(values, &mut buffer).unwrap();
+        buffer
+    }
+
+    fn download<T: Pod>(&self, buffer: &DeviceBuf<T>) -> Vec<T> {
+        let mut values = vec![T::zeroed(); buffer.len()];
+        self.stream.download_slice(buffer, &mut values).unwrap();
+        values
+    }
+}
+
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod emulator {
+            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
+        }
+        mod card {
+            $(#[test] fn $name() {
+                match super::Rig::card() {
+                    Some(rig) => super::$name(&rig),
+                    None => eprintln!("{}: skipped, no card", stringify!($name)),
+                }
+            })*
+        }
+    };
+}
+
+on_both!(packed, listed, short_targets);
+
+struct Witness {
+    bits: DeviceBuf<u64>,
+    ranks: DeviceBuf<u32>,
+    full: DeviceBuf<Scalar>,
+    full_count: u32,
+}
+
+impl Witness {
+    fn pack(rig: &Rig, scalars: Scalars<'_>, capacity: usize) -> Self {
+        let words = scalars.len().div_ceil(32);
+        let mut bits = rig.alloc(words);
+        let mut ranks = rig.alloc(words);
+        let mut full = rig.alloc(capacity);
+        let mut full_count = rig.alloc(1);
+        let mut scratch = rig.alloc(tiles(scalars.len()));
+        let target = PackTarget {
+            bits: bits.view_mut(),
+            ranks: ranks.view_mut(),
+            full: full.view_mut(),
+            full_count: full_count.view_mut(),
+        };
+        pack(
+            &*rig.launcher,
+            &rig.stream,
+            scalars,
+            target,
+            scratch.view_mut(),
+        )
+        .unwrap();
+        let full_count = rig.download(&full_count)[0];
+        Self {
+            bits,
+            ranks,
+            full,
+            full_count,
+        }
+    }
+
+    fn view(&self) -> PackedWitness<'_> {
+        PackedWitness {
+            bits: self.bits.view(),
+            ranks: self.ranks.view(),
+            full: self.full.view(),
+        }
+    }
+}
+
+/// Of 100 values, one is of full size, 48 are one and the others zero; or every value is of full size.
+fn values(n: usize, dense: bool) -> Vec<Scalar> {
+    let mut state = 88_172_645_463_325_252_u64;
+    (0..n)
+        .map(|i| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            match state % 100 {
+                0 => Scalar::from(Fr::from(state) * Fr::from(state + 5)),
+                _ if dense => Scalar::from(state | 2),
+                1 if i % 3 == 0 => Scalar::MINUS_ONE,
+                2 => Scalar::from(2),
+                3..=50 => Scalar::ONE,
+                _ => Scalar::ZERO,
+            }
+        })
+        .collect()
+}
+
+fn is_full(value: &Scalar) -> bool {
+    !value.is_zero() && !value.is_one()
+}
+
+fn limbs(values: &[Scalar]) -> Vec<[u64; 4]> {
+    values.iter().map(|value| *value.limbs()).collect()
+}
+
+fn packed(rig: &Rig) {
+    for n in [0, 1, 31, 32, 33, 700, TILE - 1, TILE, TILE + 1] {
+        let values = values(n, false);
+        let full: Vec<Scalar> = values.iter().copied().filter(is_full).collect();
+        let elements: Vec<Fr> = values.iter().map(|value| Fr::from(*value)).collect();
+        let (canonical, montgomery) = (rig.upload(&values), rig.upload(&elements));
+        for scalars in [
+            Scalars::Canonical(canonical.view()),
+            Scalars::Montgomery(montgomery.view()),
+        ] {
+            let witness = Witness::pack(rig, scalars, full.len());
+            assert_eq!(witness.full_count as usize, full.len());
+            assert_eq!(limbs(&rig.download(&witness.full)), limbs(&full));
+            let (bits, ranks) = (rig.download(&witness.bits), rig.download(&witness.ranks));
+            let mut rank = 0;
+            for (i, value) in values.iter().enumerate() {
+                if i % 32 == 0 {
+                    assert_eq!(ranks[i / 32], rank);
+                }
+                rank += u32::from(is_full(value));
+                assert_eq!(
+                    bits[i / 32] >> (i % 32) & 1 == 1,
+                    value.is_one(),
+                    "{i} of {n}"
+                );
+                assert_eq!(
+                    bits[i / 32] >> (32 + i % 32) & 1 == 1,
+                    is_full(value),
+                    "{i} of {n}"
+                );
+            }
+        }
+    }
+}
+
+/// Sets of every density, for both lists.
+fn listed(rig: &Rig) {
+    for (n, dense) in [(33, false), (1000, true), (TILE + 100, false)] {
+        let values = values(n, dense);
+        let buffer = rig.upload(&values);
+        let witness = Witness::pack(rig, Scalars::Canonical(buffer.view()), n);
+        let densities: [(&str, &dyn Fn(usize) -> bool); 5] = [
+            ("all", &|_| true),
+            ("none", &|_| false),
+            ("alternating", &|i| i % 2 == 1),
+            ("across words", &|i| i % 61 < 40),
+            ("range", &|i| (20..n - 7).contains(&i)),
+        ];
+        let mut all_totals = Vec::new();
+        for (name, density) in densities {
+            let (words, ranks) = bitmap((0..n).map(density));
+            let (words, ranks) = (rig.upload(&words), rig.upload(&ranks));
+            let members = if name == "range" {
+                Members::Range(20..n - 7)
+            } else {
+                Members::Bitmap {
+                    words: words.view(),
+                    ranks: ranks.view(),
+                }
+            };
+            let set = BaseSet {
+                members,
+                first_base: 1000,
+            };
+            let of_set = (0..n).filter(|i| density(*i));
+            let with_base: Vec<(u32, Scalar)> = (1000..).zip(of_set.map(|i| values[i])).collect();
+            let ones = with_base.iter().filter(|(_, value)| value.is_one());
+            let ones: Vec<u32> = ones.map(|(base, _)| *base).collect();
+            let (bases, rest): (Vec<u32>, Vec<Scalar>) = with_base
+                .iter()
+                .copied()
+                .filter(|(_, value)| is_full(value))
+                .unzip();
+
+            let mut starts = rig.alloc(2 * tiles(n));
+            let mut totals = rig.alloc(2);
+            count(
+                &*rig.launcher,
+                &rig.stream,
+                witness.view(),
+                &set,
+                starts.view_mut(),
+                totals.view_mut(),
+            )
+            .unwrap();
+            let found = rig.download(&totals);
+            assert_eq!(found, [ones.len() as u32, rest.len() as u32], "{name}");
+            all_totals.extend(found);
+            let mut ones_found = rig.alloc(ones.len());
+            let mut bases_found = rig.alloc(bases.len());
+            let mut rest_found = rig.alloc(rest.len());
+            list(
+                &*rig.launcher,
+                &rig.stream,
+                witness.view(),
+                &set,
+                starts.view(),
+                ListTarget {
+                    ones: ones_found.view_mut(),
+                    rest_bases: bases_found.view_mut(),
+                    rest_scalars: rest_found.view_mut(),
+                },
+            )
+            .unwrap();
+            assert_eq!(rig.download(&ones_found), ones, "{name}");
+            assert_eq!(rig.download(&bases_found), bases, "{name}");
+            assert_eq!(limbs(&rig.download(&rest_found)), limbs(&rest), "{name}");
+        }
+        let totals = rig.upload(&all_totals);
+        let mut offsets = rig.alloc(densities.len());
+        ones_offsets(
+            &*rig.launcher,
+            &rig.stream,
+            totals.view(),
+            offsets.view_mut(),
+        )
+        .unwrap();
+        let mut sum = 0;
+        for (set, offset) in rig.download::<u32>(&offsets).into_iter().enumerate() {
+            assert_eq!(offset, sum);
+            sum += all_totals[2 * set];
+        }
+    }
+}
+
+/// What does not fit is left out, whatever was counted.
+fn short_targets(rig: &Rig) {
+    let values = values(3000, true);
+    let buffer = rig.upload(&values);
+    let witness = Witness::pack(rig, Scalars::Canonical(buffer.view()), 10);
+    assert_eq!(witness.full_count, 3000);
+    assert_eq!(limbs(&rig.download(&witness.full)), limbs(&values[..10]));
+    let set = BaseSet {
+        members: Members::Range(0..3000),
+        first_base: 0,
+    };
+    let mut starts = rig.alloc(2 * tiles(3000));
+    let mut totals = rig.alloc(2);
+    count(
+        &*rig.launcher,
+        &rig.stream,
+        witness.view(),
+        &set,
+        starts.view_mut(),
+        totals.view_mut(),
+    )
+    .unwrap();
+    let mut bases = rig.alloc::<u32>(20);
+    let mut scalars = rig.alloc::<Scalar>(20);
+    let mut ones = rig.alloc::<u32>(0);
+    list(
+        &*rig.launcher,
+        &rig.stream,
+        witness.view(),
+        &set,
+        starts.view(),
+        ListTarget {
+            ones: ones.view_mut(),
+            rest_bases: bases.view_mut(),
+            rest_scalars: scalars.view_mut(),
+        },
+    )
+    .unwrap();
+    assert_eq!(rig.download(&bases), (0..20).collect::<Vec<u32>>());
+    let mut expected = limbs(&values[..10]);
+    expected.resize(20, [0; 4]);
+    assert_eq!(limbs(&rig.download(&scalars)), expected);
+}

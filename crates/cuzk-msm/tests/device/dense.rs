@@ -1,0 +1,309 @@
+//! Dense sums against the host's, which are checked against `ark-ec`: bases resident and streamed, one scalar vector and
+//! several, with scratch in plenty and hardly any.
+
+use cuzk_field::{Affine, Fp, Fp2, Fr, Scalar};
+use cuzk_msm::device::{DeviceCurve, Error, MsmPlan, Scalars};
+use cuzk_msm::msm;
+
+use crate::rig::{Rig, on_both};
+use crate::values::{hostile_bases, hostile_scalars, multiples, scalars};
+
+on_both!(
+    every_size,
+    hostile,
+    g2,
+    montgomery_form,
+    several_vectors,
+    little_scratch,
+    streamed,
+    streamed_g2,
+    repeated_runs_agree,
+    lengths_must_agree,
+);
+
+/// Terms of a sum: the emulator does a million products in Fp a second.
+fn size(rig: &Rig) -> usize {
+    if rig.is_card { 1 << 18 } else { 70 }
+}
+
+/// Sums in exactly the memory that the plan names.
+fn run<F: DeviceCurve>(
+    rig: &Rig,
+    plan: &MsmPlan<F>,
+    bases: &[Affine<F>],
+    vectors: &[Vec<Scalar>],
+) -> Vec<Affine<F>> {
+    let device_bases = rig.upload(bases);
+    let buffers: Vec<_> = vectors.iter().map(|vector| rig.upload(vector)).collect();
+    let views: Vec<_> = buffers
+        .iter()
+        .map(|buffer| Scalars::Canonical(buffer.view()))
+        .collect();
+    let mut scratch = rig.room::<u8>(plan.footprint().device as usize);
+    let result = rig
+        .device()
+        .host()
+        .pinned("sums", plan.result_len())
+        .unwrap();
+    let pending = plan
+        .run(
+            &*rig.launcher,
+            &rig.stream,
+            device_bases.view(),
+            &views,
+            scratch.view_mut(),
+            result,
+        )
+        .unwrap();
+    pending.wait().unwrap()
+}
+
+fn run_streamed<F: DeviceCurve>(
+    rig: &Rig,
+    plan: &MsmPlan<F>,
+    bases: &[Affine<F>],
+    vectors: &[Vec<Scalar>],
+) -> Vec<Affine<F>> {
+    let buffers: Vec<_> = vectors.iter().map(|vector| rig.upload(vector)).collect();
+    let views: Vec<_> = buffers
+        .iter()
+        .map(|buffer| Scalars::Canonical(buffer.view()))
+        .collect();
+    let mut scratch = rig.room::<u8>(plan.footprint().device as usize);
+    let host = rig.device().host();
+    let result = host.pinned("sums", plan.result_len()).unwrap();
+    let pinned = host.pinned_from("bases", bases).unwrap();
+    let uploads = rig.device().stream("uploads").unwrap();
+    uploads
+        .scope(|scope| {
+            let pending = plan
+                .run_streamed(
+                    &*rig.launcher,
+                    &rig.stream,
+                    scope,
+                    &pinned,
+                    &views,
+                    scratch.view_mut(),
+                    result,
+                )
+                .unwrap();
+            pending.wait().unwrap()
+        })
+        .unwrap()
+}
+
+#[track_caller]
+fn check<F: DeviceCurve>(rig: &Rig, bases: &[Affine<F>], vector: &[Scalar], what: &str) {
+    let plan = MsmPlan::resident(rig.device().info(), bases.len(), 1, u64::MAX).unwrap();
+    let found = run(rig, &plan, bases, &[vector.to_vec()]);
+    let expected = msm(bases, vector).unwrap().to_affine();
+    assert_eq!(found, [expected], "{what}, n {}", bases.len());
+}
+
+fn every_size(rig: &Rig) {
+    let sizes: &[usize] = if rig.is_card {
+        &[
+            0, 1, 2, 3, 31, 32, 33, 127, 129, 511, 512, 513, 1024, 8191, 8192, 8193, 14_335,
+            14_336, 14_337, 28_673, 131_071, 131_073, 262_144,
+        ]
+    } else {
+        &[0, 1, 2, 33, 300]
+    };
+    let most = sizes.iter().copied().max().unwrap();
+    let bases = multiples::<Fp>(most);
+    let all = scalars(most, 1);
+    for &n in sizes {
+        check(rig, &bases[..n], &all[..n], "random");
+    }
+}
+
+fn hostile(rig: &Rig) {
+    let n = size(rig);
+    let bases = multiples::<Fp>(n);
+    for (what, vector) in hostile_scalars(n) {
+        check(rig, &bases, &vector, what);
+    }
+    let n = if rig.is_card { 20_000 } else { 20 };
+    let random = scalars(n, 4);
+    for (what, bases) in hostile_bases::<Fp>(n) {
+        check(rig, &bases, &random, what);
+        check(
+            rig,
+            &bases,
+            &vec![random[0]; n],
+            &format!("{what}, one scalar"),
+        );
+        check(rig, &bases, &vec![Scalar::ONE; n], &format!("{what}, ones"));
+    }
+}
+
+fn g2(rig: &Rig) {
+    let n = if rig.is_card { 1 << 16 } else { 20 };
+    let bases = multiples::<Fp2>(n);
+    check(rig, &bases, &scalars(n, 3), "random");
+    let n = if rig.is_card { 5000 } else { 8 };
+    for (what, vector) in hostile_scalars(n) {
+        if rig.is_card || what == "all equal" {
+            check(rig, &bases[..n], &vector, what);
+        }
+    }
+    for (what, bases) in hostile_bases::<Fp2>(n) {
+        check(rig, &bases, &vec![Scalar::from(6); n], what);
+    }
+}
+
+fn montgomery_form(rig: &Rig) {
+    let n = size(rig) / 2;
+    let bases = multiples::<Fp>(n);
+    let vector = scalars(n, 5);
+    let elements: Vec<Fr> = vector.iter().map(|scalar| Fr::from(*scalar)).collect();
+    let plan = MsmPlan::<Fp>::resident(rig.device().info(), n, 1, u64::MAX).unwrap();
+    let (device_bases, buffer) = (rig.upload(&bases), rig.upload(&elements));
+    let mut scratch = rig.room::<u8>(plan.footprint().device as usize);
+    let result = rig
+        .device()
+        .host()
+        .pinned("sums", plan.result_len())
+        .unwrap();
+    let pending = plan.run(
+        &*rig.launcher,
+        &rig.stream,
+        device_bases.view(),
+        &[Scalars::Montgomery(buffer.view())],
+        scratch.view_mut(),
+        result,
+    );
+    let found = pending.unwrap().wait().unwrap();
+    assert_eq!(found, [msm(&bases, &vector).unwrap().to_affine()]);
+}
+
+/// Vectors for one list of bases.
+fn vectors(n: usize) -> Vec<Vec<Scalar>> {
+    vec![scalars(n, 1), vec![Scalar::ONE; n], scalars(n, 2)]
+}
+
+fn expected<F: DeviceCurve>(bases: &[Affine<F>], vectors: &[Vec<Scalar>]) -> Vec<Affine<F>> {
+    let sum = |vector: &Vec<Scalar>| msm(bases, vector).unwrap().to_affine();
+    vectors.iter().map(sum).collect()
+}
+
+fn several_vectors(rig: &Rig) {
+    let n = size(rig) / 3;
+    let bases = multiples::<Fp>(n);
+    let vectors = vectors(n);
+    let plan = MsmPlan::resident(rig.device().info(), n, vectors.len(), u64::MAX).unwrap();
+    assert_eq!(
+        run(rig, &plan, &bases, &vectors),
+        expected(&bases, &vectors)
+    );
+    let plan = MsmPlan::<Fp>::resident(rig.device().info(), n, 0, u64::MAX).unwrap();
+    assert_eq!(run(rig, &plan, &bases, &[]), []);
+}
+
+/// The same sums in less and less memory, until the plan says that it cannot be.
+fn little_scratch(rig: &Rig) {
+    let n = if rig.is_card { 1 << 17 } else { 40 };
+    let bases = multiples::<Fp>(n);
+    let vectors = &vectors(n)[..2];
+    let expected = expected(&bases, vectors);
+    let info = rig.device().info();
+    let plan = MsmPlan::<Fp>::resident(info, n, 2, u64::MAX).unwrap();
+    assert_eq!(plan.slabs(), (1, 1));
+    let mut limit = plan.footprint().device - 1;
+    let mut cuts = Vec::new();
+    let needed = loop {
+        match MsmPlan::resident(info, n, 2, limit) {
+            Ok(plan) => {
+                assert!(plan.footprint().device <= limit);
+                assert_eq!(run(rig, &plan, &bases, vectors), expected, "{limit}");
+                cuts.push(plan.slabs());
+                limit = plan.footprint().device * 2 / 5;
+            }
+            Err(Error::TooLittleScratch { needed, .. }) => break needed,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(needed as u64 > limit / 2, "{needed} bytes, of {limit}");
+    assert!(cuts.iter().any(|(slabs, _)| *slabs > 1), "{cuts:?}");
+}
+
+fn streamed(rig: &Rig) {
+    let n = size(rig);
+    let bases = multiples::<Fp>(n);
+    let vectors = &vectors(n)[..2];
+    let expected = expected(&bases, vectors);
+    let info = rig.device().info();
+    let bytes = |points: usize| points * size_of::<Affine<Fp>>();
+    for (first, largest) in [(n, n), (n / 10, n / 2), (n / 7, n / 7)] {
+        let plan =
+            MsmPlan::streamed_in(info, n, 2, bytes(first), bytes(largest), u64::MAX).unwrap();
+        assert_eq!(
+            run_streamed(rig, &plan, &bases, vectors),
+            expected,
+            "batches of {first} to {largest}"
+        );
+    }
+    let n = size(rig) / 2;
+    let hostile = &hostile_bases::<Fp>(n)[2..3];
+    for (what, bases) in hostile {
+        let plan = MsmPlan::streamed_in(info, n, 1, bytes(n / 4), bytes(n / 4), u64::MAX).unwrap();
+        let vector = vec![Scalar::from(3); n];
+        let sum = msm(bases, &vector).unwrap().to_affine();
+        assert_eq!(run_streamed(rig, &plan, bases, &[vector]), [sum], "{what}");
+    }
+    let plan = MsmPlan::streamed(info, 0, 1, u64::MAX).unwrap();
+    let empty: &[Affine<Fp>] = &[];
+    assert_eq!(
+        run_streamed(rig, &plan, empty, &[vec![]]),
+        [Affine::INFINITY]
+    );
+}
+
+fn streamed_g2(rig: &Rig) {
+    let n = if rig.is_card { 20_000 } else { 30 };
+    let bases = multiples::<Fp2>(n);
+    let vector = scalars(n, 8);
+    let bytes = n / 3 * size_of::<Affine<Fp2>>();
+    let plan = MsmPlan::streamed_in(rig.device().info(), n, 1, bytes, bytes, u64::MAX).unwrap();
+    let sum = msm(bases.as_slice(), &vector).unwrap().to_affine();
+    assert_eq!(run_streamed(rig, &plan, &bases, &[vector]), [sum]);
+}
+
+fn repeated_runs_agree(rig: &Rig) {
+    let (n, times) = if rig.is_card { (1 << 16, 100) } else { (40, 2) };
+    let bases = multiples::<Fp>(n);
+    let vectors = [scalars(n, 6)];
+    let plan = MsmPlan::resident(rig.device().info(), n, 1, u64::MAX).unwrap();
+    let first = run(rig, &plan, &bases, &vectors);
+    for _ in 1..times {
+        assert_eq!(run(rig, &plan, &bases, &vectors), first);
+    }
+}
+
+fn lengths_must_agree(rig: &Rig) {
+    let plan = MsmPlan::<Fp>::resident(rig.device().info(), 5, 1, u64::MAX).unwrap();
+    let (bases, short) = (rig.upload(&multiples::<Fp>(5)), rig.upload(&scalars(4, 0)));
+    let mut scratch = rig.room::<u8>(plan.footprint().device as usize);
+    let host = rig.device().host();
+    let mut attempt = |bases, scalars: &[Scalars<'_>], result_len| {
+        let result = host.pinned("sums", result_len).unwrap();
+        let (launcher, stream) = (&*rig.launcher, &rig.stream);
+        let outcome = plan.run(launcher, stream, bases, scalars, scratch.view_mut(), result);
+        outcome.unwrap_err().to_string()
+    };
+    let scalars = Scalars::Canonical(short.view());
+    let len = plan.result_len();
+    assert_eq!(
+        attempt(bases.view(), &[scalars], len),
+        "scalars has 4 elements, the plan is for 5"
+    );
+    assert_eq!(
+        attempt(bases.view().slice(1..), &[scalars], len),
+        "bases has 4 elements, the plan is for 5"
+    );
+    assert_eq!(
+        attempt(bases.view(), &[], len),
+        "scalar vectors has 0 elements, the plan is for 1"
+    );
+    assert!(MsmPlan::<Fp>::resident(rig.device().info(), 1 << 30, 1, u64::MAX).is_err());
+}

@@ -1,0 +1,236 @@
+//! Sums over witnesses of zeros, ones and a few others, for several base sets, against the host's.
+
+use cuzk_field::{Affine, Fp, Fp2, Scalar};
+use cuzk_gpu_mem::DeviceBuf;
+use cuzk_msm::device::{
+    BaseSet, DeviceCurve, Members, PackTarget, PackedWitness, Scalars, SparsePlan, TermCounts,
+    bitmap, count_scratch_bytes, count_terms, pack, tiles,
+};
+use cuzk_msm::msm;
+
+use crate::rig::{Rig, on_both};
+use crate::values::{hostile_scalars, multiples, scalars};
+
+on_both!(densities, witnesses, g2, little_scratch);
+
+struct Witness {
+    bits: DeviceBuf<u64>,
+    ranks: DeviceBuf<u32>,
+    full: DeviceBuf<Scalar>,
+}
+
+impl Witness {
+    fn pack(rig: &Rig, values: &[Scalar]) -> Self {
+        let buffer = rig.upload(values);
+        let words = values.len().div_ceil(32);
+        let full = values.iter().filter(|v| !v.is_zero() && !v.is_one());
+        let mut witness = Self {
+            bits: rig.room(words),
+            ranks: rig.room(words),
+            full: rig.room(full.count()),
+        };
+        let mut full_count = rig.room(1);
+        let mut scratch = rig.room(tiles(values.len()));
+        let target = PackTarget {
+            bits: witness.bits.view_mut(),
+            ranks: witness.ranks.view_mut(),
+            full: witness.full.view_mut(),
+            full_count: full_count.view_mut(),
+        };
+        let scalars = Scalars::Canonical(buffer.view());
+        let scratch = scratch.view_mut();
+        pack(&*rig.launcher, &rig.stream, scalars, target, scratch).unwrap();
+        witness
+    }
+
+    fn view(&self) -> PackedWitness<'_> {
+        PackedWitness {
+            bits: self.bits.view(),
+            ranks: self.ranks.view(),
+            full: self.full.view(),
+        }
+    }
+}
+
+/// Which variables have a base.
+type Density<'a> = &'a dyn Fn(usize) -> bool;
+
+/// Base sets one after another in one array, on host and device.
+struct Sets<F: DeviceCurve> {
+    bases: Vec<Affine<F>>,
+    first_bases: Vec<u32>,
+    bitmaps: Vec<(DeviceBuf<u32>, DeviceBuf<u32>)>,
+    members: Vec<Vec<usize>>,
+}
+
+impl<F: DeviceCurve> Sets<F> {
+    fn new(rig: &Rig, variables: usize, densities: &[Density<'_>]) -> Self {
+        let members: Vec<Vec<usize>> = densities
+            .iter()
+            .map(|density| (0..variables).filter(|i| density(*i)).collect())
+            .collect();
+        let mut first_bases = Vec::new();
+        let mut first = 0;
+        for members in &members {
+            first_bases.push(first);
+            first += members.len() as u32;
+        }
+        let bitmaps = densities.iter().map(|density| {
+            let (words, ranks) = bitmap((0..variables).map(density));
+            (rig.upload(&words), rig.upload(&ranks))
+        });
+        Self {
+            bases: multiples(first as usize),
+            first_bases,
+            bitmaps: bitmaps.collect(),
+            members,
+        }
+    }
+
+    fn views(&self) -> Vec<BaseSet<'_>> {
+        let sets = self.bitmaps.iter().zip(&self.first_bases);
+        sets.map(|((words, ranks), first_base)| BaseSet {
+            members: Members::Bitmap {
+                words: words.view(),
+                ranks: ranks.view(),
+            },
+            first_base: *first_base,
+        })
+        .collect()
+    }
+
+    fn expected(&self, values: &[Scalar]) -> Vec<Affine<F>> {
+        let sets = self.members.iter().zip(&self.first_bases);
+        sets.map(|(members, first)| {
+            let first = *first as usize;
+            let picked: Vec<Scalar> = members.iter().map(|i| values[*i]).collect();
+            let bases = &self.bases[first..first + members.len()];
+            msm(bases, &picked).unwrap().to_affine()
+        })
+        .collect()
+    }
+}
+
+fn counts(rig: &Rig, witness: &Witness, sets: &[BaseSet<'_>]) -> Vec<TermCounts> {
+    let variables = witness.bits.len() * 32;
+    let mut scratch = rig.room::<u8>(count_scratch_bytes(variables, sets.len()));
+    let pinned = rig
+        .device()
+        .host()
+        .pinned("counts", 2 * sets.len())
+        .unwrap();
+    let (launcher, stream) = (&*rig.launcher, &rig.stream);
+    let scratch = scratch.view_mut();
+    let pending = count_terms(launcher, stream, witness.view(), sets, scratch, pinned);
+    pending.unwrap().wait().unwrap()
+}
+
+fn run<F: DeviceCurve>(
+    rig: &Rig,
+    plan: &SparsePlan<F>,
+    bases: &[Affine<F>],
+    witness: &Witness,
+    sets: &[BaseSet<'_>],
+) -> Vec<Affine<F>> {
+    let bases = rig.upload(bases);
+    let mut scratch = rig.room::<u8>(plan.footprint().device as usize);
+    let result = rig
+        .device()
+        .host()
+        .pinned("sums", plan.result_len())
+        .unwrap();
+    let pending = plan.run(
+        &*rig.launcher,
+        &rig.stream,
+        bases.view(),
+        witness.view(),
+        sets,
+        scratch.view_mut(),
+        result,
+    );
+    pending.unwrap().wait().unwrap()
+}
+
+#[track_caller]
+fn check<F: DeviceCurve>(rig: &Rig, sets: &Sets<F>, values: &[Scalar], what: &str) {
+    let witness = Witness::pack(rig, values);
+    let views = sets.views();
+    let counts = counts(rig, &witness, &views);
+    let plan = SparsePlan::new(rig.device().info(), values.len(), &counts, u64::MAX).unwrap();
+    let found = run(rig, &plan, &sets.bases, &witness, &views);
+    assert_eq!(found, sets.expected(values), "{what}, {counts:?}");
+}
+
+/// 1% of full size, half of the others one.
+fn mostly_bits(n: usize) -> Vec<Scalar> {
+    let random = scalars(n, 7);
+    (0..n)
+        .map(|i| match i % 100 {
+            0 => random[i],
+            i if i % 2 == 0 => Scalar::ONE,
+            _ => Scalar::ZERO,
+        })
+        .collect()
+}
+
+fn densities(rig: &Rig) {
+    let n = if rig.is_card { 100_000 } else { 130 };
+    let values = mostly_bits(n);
+    let sets: [Density<'_>; 5] = [
+        &|_| true,
+        &|_| false,
+        &|i| i % 2 == 0,
+        &|i| i % 61 < 40,
+        &|i| i > 40,
+    ];
+    check::<Fp>(rig, &Sets::new(rig, n, &sets), &values, "mostly bits");
+    // A range is the same as its bitmap.
+    let witness = Witness::pack(rig, &values);
+    let ranges = [BaseSet {
+        members: Members::Range(41..n),
+        first_base: 0,
+    }];
+    let counts = counts(rig, &witness, &ranges);
+    let plan = SparsePlan::new(rig.device().info(), n, &counts, u64::MAX).unwrap();
+    let bases = multiples::<Fp>(n - 41);
+    assert_eq!(
+        run(rig, &plan, &bases, &witness, &ranges),
+        [msm(&bases, &values[41..]).unwrap().to_affine()]
+    );
+    let plan = SparsePlan::<Fp>::new(rig.device().info(), n, &[], u64::MAX).unwrap();
+    assert_eq!(run(rig, &plan, &bases, &witness, &[]), []);
+}
+
+fn witnesses(rig: &Rig) {
+    let n = if rig.is_card { 20_000 } else { 34 };
+    let sets = Sets::<Fp>::new(rig, n, &[&|i| i > 3, &|i| i % 3 == 0]);
+    for (what, values) in hostile_scalars(n) {
+        check(rig, &sets, &values, what);
+    }
+}
+
+fn g2(rig: &Rig) {
+    let n = if rig.is_card { 20_000 } else { 60 };
+    let sets = Sets::<Fp2>::new(rig, n, &[&|i| i % 4 == 0]);
+    check(rig, &sets, &mostly_bits(n), "mostly bits");
+}
+
+fn little_scratch(rig: &Rig) {
+    let n = if rig.is_card { 50_000 } else { 40 };
+    let values = mostly_bits(n);
+    let sets = Sets::<Fp>::new(rig, n, &[&|_| true, &|i| i % 2 == 0]);
+    let witness = Witness::pack(rig, &values);
+    let views = sets.views();
+    let counts = counts(rig, &witness, &views);
+    let info = rig.device().info();
+    let mut limit = u64::MAX;
+    let mut plans = 0;
+    while let Ok(plan) = SparsePlan::<Fp>::new(info, n, &counts, limit) {
+        assert!(plan.footprint().device <= limit);
+        let found = run(rig, &plan, &sets.bases, &witness, &views);
+        assert_eq!(found, sets.expected(&values), "{limit}");
+        limit = plan.footprint().device / 2;
+        plans += 1;
+    }
+    assert!(plans > 1);
+}
