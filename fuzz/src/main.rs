@@ -14,6 +14,7 @@
 mod alloc;
 mod keys;
 mod mutate;
+mod prepared;
 mod run;
 mod targets;
 
@@ -64,7 +65,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let targets = || targets::TARGETS.iter().chain(keys::TARGETS);
+    let targets = || {
+        let targets = targets::TARGETS.iter().chain(keys::TARGETS);
+        targets.chain(prepared::TARGETS)
+    };
     let chosen: Vec<_> = targets()
         .filter(|target| {
             options

@@ -1,6 +1,7 @@
 //! The command line, and the environment variables that stand in for flags.
 
 mod parse;
+mod prepare;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::parse::{parse, variable_of, variables};
+pub(crate) use self::prepare::PrepareArgs;
 use crate::device::DeviceChoice;
 use crate::exit;
 use crate::sizes;
@@ -62,6 +64,8 @@ pub(crate) struct LogArgs {
 pub(crate) enum Command {
     /// Prove from a key, a witness and, where the key needs it, the constraint system
     Prove(Box<ProveArgs>),
+    /// Join a key and its circuit into one file that loads at disk speed and proves faster
+    Prepare(Box<PrepareArgs>),
     /// Verify a proof
     Verify(VerifyArgs),
     /// Say what a file is and what it holds
@@ -75,6 +79,7 @@ impl Command {
     pub(crate) fn is_json(&self) -> bool {
         match self {
             Self::Prove(args) => args.json,
+            Self::Prepare(args) => args.json,
             Self::Verify(args) => args.json,
             Self::Inspect(args) => args.json,
             Self::Devices(args) => args.json,
@@ -109,6 +114,9 @@ pub(crate) struct InputArgs {
     /// Proving key of arkworks, compressed or not; it needs --r1cs
     #[arg(long, value_name = "FILE", env = "CUZK_PK")]
     pub(crate) pk: Option<PathBuf>,
+    /// Prepared key, as `cuzk prepare` writes it; it needs no --r1cs
+    #[arg(long, value_name = "FILE", env = "CUZK_PREPARED")]
+    pub(crate) prepared: Option<PathBuf>,
     /// Witness (.wtns)
     #[arg(long, value_name = "FILE", env = "CUZK_WTNS")]
     pub(crate) wtns: Option<PathBuf>,
@@ -125,6 +133,9 @@ pub(crate) struct InputArgs {
     /// Whose conventions the synthetic key follows [default: circom]
     #[arg(long, value_enum, env = "CUZK_FAMILY")]
     pub(crate) family: Option<Family>,
+    /// Give the synthetic key the bases of the quotient of four transforms
+    #[arg(long, env = "CUZK_FOUR_TRANSFORMS", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
+    pub(crate) four_transforms: bool,
 }
 
 #[derive(Args, Clone, Debug)]

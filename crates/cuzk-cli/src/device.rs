@@ -114,7 +114,8 @@ fn unused(info: &DeviceInfo) -> String {
     )
 }
 
-fn start_threads(threads: Option<u16>) -> Result<usize, Failure> {
+/// Starts the threads, and says how many.
+pub(crate) fn start_threads(threads: Option<u16>) -> Result<usize, Failure> {
     // Always a number of our own: without one rayon takes RAYON_NUM_THREADS, whatever it says.
     let threads = threads.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),

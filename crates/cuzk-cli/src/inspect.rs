@@ -1,8 +1,9 @@
 //! `cuzk inspect`.
 
+use cuzk_field::Scalar;
 use cuzk_formats::{
-    FileKind, FileSource, LoadOptions, Note, ProvingKey, ReadAt as _, SectionInfo, arkworks,
-    bellman, guess_format, json, proof, r1cs, sections, sniff, wtns, zkey,
+    FileKind, FileSource, HBasis, LoadOptions, Note, ProvingKey, ReadAt as _, SectionInfo,
+    arkworks, bellman, guess_format, json, prepared, proof, r1cs, sections, sniff, wtns, zkey,
 };
 use cuzk_gpu_mem::Bytes;
 use serde_json::{Map, Value, json};
@@ -47,7 +48,7 @@ fn not_recognised(source: &FileSource) -> Failure {
     let what = match guess_format(source) {
         Some(format) => format!("it seems to be {format}, and is damaged or cut short"),
         None => "it is none of the files that cuzk knows: .r1cs, .wtns, .zkey, snarkjs JSON, \
-                 bellman parameters and keys, arkworks keys, proofs"
+                 bellman parameters and keys, arkworks keys, prepared keys, proofs"
             .into(),
     };
     Failure::BadInput {
@@ -154,6 +155,7 @@ fn describe(
         FileKind::Zkey => describe_zkey(source, options, depth, facts)?,
         FileKind::BellmanParams => describe_params(source, options, depth, facts)?,
         FileKind::ArkworksProvingKey => describe_pk(source, options, depth, facts)?,
+        FileKind::PreparedKey => describe_prepared(source, options, depth, facts)?,
         FileKind::BellmanVk => {
             let file = bellman::read_vk(source, options)?;
             facts.add("public_values", file.key.num_public());
@@ -278,6 +280,63 @@ fn describe_pk(
     }
     let file = arkworks::read_proving_key(source, options)?;
     facts.add_checked_key(&file.key);
+    Ok(file.notes)
+}
+
+fn describe_prepared(
+    source: &FileSource,
+    options: &LoadOptions<'_>,
+    depth: Depth,
+    facts: &mut Facts,
+) -> Result<Vec<Note>, Failure> {
+    let header = prepared::read_header(source)?;
+    facts.add_sections(&header.sections());
+    facts.add("format_version", prepared::VERSION);
+    facts.add("source", header.origin.source.name());
+    for (name, hash) in [
+        ("key_blake3", header.origin.key_hash),
+        ("r1cs_blake3", header.origin.r1cs_hash),
+    ] {
+        if let Some(hash) = hash {
+            facts.add(name, blake3::Hash::from(hash).to_string());
+        }
+    }
+    facts.add("root_generator", header.flavour.root_generator.generator());
+    let (basis, transforms) = match header.flavour.h_basis {
+        HBasis::OddLagrange => ("odd Lagrange points", 6),
+        HBasis::TauPowers => ("tau powers", 6),
+        HBasis::CosetLagrange { shift } => {
+            let bytes = Scalar::from(shift).to_le_bytes();
+            let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+            facts.add(
+                "coset_shift",
+                format!("0x{}", digits.trim_start_matches('0')),
+            );
+            ("Lagrange points of a coset, the part of C in L", 4)
+        }
+        _ => ("unknown", 0),
+    };
+    facts.add("h_basis", basis);
+    facts.add("transforms", transforms);
+    facts.add("public_values", header.num_inputs.saturating_sub(1));
+    facts.add("variables", header.num_variables);
+    facts.add("domain_size", header.domain_size);
+    facts.add("rows", header.num_rows);
+    facts.add("entries_ab", header.num_entries.to_vec());
+    facts.add("coefficients", header.num_coefficients);
+    let [a, b] = header.num_points;
+    facts.add("a_points", a);
+    facts.add("b_points", b);
+    if depth == Depth::Headers {
+        // Checksums of the checksums, and what lies between sections.
+        prepared::Reader::open(source)?;
+        return Ok(Vec::new());
+    }
+    let file = prepared::read(source, options)?;
+    facts.add(
+        "checked",
+        "every checksum, count and index, and that every point is on the curve",
+    );
     Ok(file.notes)
 }
 

@@ -1,11 +1,13 @@
 //! The kinds of proving keys, under one roof.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use cuzk_formats::prepared::{Origin, PreparedKey};
 use cuzk_formats::{
-    AbMatrices, Error, FileSource, LoadOptions, Note, ProvingKey, ReadAt as _, arkworks, bellman,
-    zkey,
+    AbMatrices, Error, FileSource, KeyFlavour, LoadOptions, Note, ProvingKey, QueryVariables,
+    ReadAt as _, arkworks, bellman, prepared, zkey,
 };
+use cuzk_groth16::KeyRef;
 
 use crate::args::InputArgs;
 use crate::exit::Failure;
@@ -20,6 +22,8 @@ pub(crate) enum KeyKind {
     Params,
     /// arkworks.
     Pk,
+    /// Any of them, prepared.
+    Prepared,
 }
 
 impl KeyKind {
@@ -29,6 +33,7 @@ impl KeyKind {
             Self::Zkey => "zkey",
             Self::Params => "params",
             Self::Pk => "pk",
+            Self::Prepared => "prepared",
         }
     }
 
@@ -38,36 +43,48 @@ impl KeyKind {
             Self::Zkey => "circom zkey",
             Self::Params => "bellman parameters",
             Self::Pk => "arkworks proving key",
+            Self::Prepared => "prepared key",
+        }
+    }
+
+    /// The conventions of ordinary keys of this kind.
+    pub(crate) const fn flavour(self) -> KeyFlavour {
+        match self {
+            Self::Zkey | Self::Prepared => KeyFlavour::CIRCOM,
+            Self::Params | Self::Pk => KeyFlavour::LIBSNARK,
         }
     }
 }
 
 /// The one key among the arguments.
 pub(crate) fn chosen(inputs: &InputArgs) -> Result<Option<(KeyKind, &Path)>, Failure> {
-    let given = |kind, path: &Option<PathBuf>| path.is_some().then_some(kind);
-    let kinds: Vec<KeyKind> = [
-        given(KeyKind::Zkey, &inputs.zkey),
-        given(KeyKind::Params, &inputs.params),
-        given(KeyKind::Pk, &inputs.pk),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if kinds.len() > 1 {
-        let flags: Vec<String> = kinds.iter().map(|k| format!("--{}", k.name())).collect();
+    one_of(&[
+        (KeyKind::Zkey, inputs.zkey.as_deref()),
+        (KeyKind::Params, inputs.params.as_deref()),
+        (KeyKind::Pk, inputs.pk.as_deref()),
+        (KeyKind::Prepared, inputs.prepared.as_deref()),
+    ])
+}
+
+/// The one key that is given.
+pub(crate) fn one_of<'a>(
+    keys: &[(KeyKind, Option<&'a Path>)],
+) -> Result<Option<(KeyKind, &'a Path)>, Failure> {
+    let given: Vec<(KeyKind, &Path)> = keys
+        .iter()
+        .filter_map(|(kind, path)| Some((*kind, (*path)?)))
+        .collect();
+    if given.len() > 1 {
+        let flags: Vec<String> = given
+            .iter()
+            .map(|(kind, _)| format!("--{}", kind.name()))
+            .collect();
         return Err(Failure::Usage(format!(
             "{} are both keys: give one",
             flags.join(" and ")
         )));
     }
-    Ok(kinds.first().and_then(|kind| {
-        let path = match kind {
-            KeyKind::Zkey => &inputs.zkey,
-            KeyKind::Params => &inputs.params,
-            KeyKind::Pk => &inputs.pk,
-        };
-        Some((*kind, path.as_deref()?))
-    }))
+    Ok(given.first().copied())
 }
 
 /// What a key's counts say, before it is loaded.
@@ -79,6 +96,8 @@ pub(crate) struct KeyCounts {
     pub(crate) num_variables: u64,
     /// n.
     pub(crate) domain_size: u64,
+    /// The least domain that keys of this kind have.
+    pub(crate) least_domain: u64,
     /// Bytes that the key takes in memory, roughly.
     pub(crate) memory_bytes: u64,
 }
@@ -93,8 +112,29 @@ pub(crate) struct KeyFile {
 /// A loaded key.
 pub(crate) struct LoadedKey {
     pub(crate) key: ProvingKey,
-    /// A zkey's matrices, and its number of constraints.
+    /// The matrices of a zkey or prepared key, and its number of constraints.
     pub(crate) matrices: Option<(AbMatrices, Option<usize>)>,
+    /// What a prepared key knows besides: the variables of its queries, and what it was made from.
+    pub(crate) prepared: Option<(QueryVariables, Origin)>,
+}
+
+impl LoadedKey {
+    /// A key alone.
+    pub(crate) fn plain(key: ProvingKey) -> Self {
+        Self {
+            key,
+            matrices: None,
+            prepared: None,
+        }
+    }
+
+    /// The key for a prover.
+    pub(crate) fn key_ref(&self) -> KeyRef<'_> {
+        KeyRef {
+            variables: self.prepared.as_ref().map(|(variables, _)| variables),
+            ..KeyRef::from(&self.key)
+        }
+    }
 }
 
 impl KeyFile {
@@ -112,6 +152,8 @@ impl KeyFile {
                     num_inputs: u64::from(header.num_public) + 1,
                     num_variables: u64::from(header.num_variables),
                     domain_size: u64::from(header.domain_size),
+                    // snarkjs has a domain of 2 where one row would do.
+                    least_domain: 2,
                     memory_bytes: source.len(),
                 }
             }
@@ -121,6 +163,7 @@ impl KeyFile {
                     num_inputs: header.num_inputs,
                     num_variables: header.num_inputs + header.num_aux,
                     domain_size: header.domain_size,
+                    least_domain: 1,
                     memory_bytes: source.len() - header.tail_bytes,
                 }
             }
@@ -131,10 +174,25 @@ impl KeyFile {
                     num_inputs: header.num_inputs,
                     num_variables: header.num_variables,
                     domain_size: header.domain_size,
+                    least_domain: 1,
                     memory_bytes: match header.compression {
                         arkworks::Compression::Compressed => 2 * bytes,
                         arkworks::Compression::Uncompressed => bytes,
                     },
+                }
+            }
+            KeyKind::Prepared => {
+                let header = prepared::read_header(&source)?;
+                let is_circom = header.flavour.root_generator == KeyFlavour::CIRCOM.root_generator;
+                KeyCounts {
+                    num_inputs: header.num_inputs,
+                    num_variables: header.num_variables,
+                    domain_size: header.domain_size,
+                    least_domain: if is_circom { 2 } else { 1 },
+                    // Coefficient numbers are twice as wide in memory, variables a list.
+                    memory_bytes: source.len()
+                        + 2 * header.num_entries.iter().sum::<u64>()
+                        + 4 * header.num_points.iter().sum::<u64>(),
                 }
             }
         };
@@ -157,10 +215,6 @@ impl KeyFile {
         source: &FileSource,
         options: &LoadOptions<'_>,
     ) -> Result<(LoadedKey, Vec<Note>), Error> {
-        let plain = |key| LoadedKey {
-            key,
-            matrices: None,
-        };
         Ok(match self.kind {
             KeyKind::Zkey => {
                 let file = zkey::read(source, options)?;
@@ -168,16 +222,33 @@ impl KeyFile {
                 let key = LoadedKey {
                     key: file.key,
                     matrices: Some((file.matrices, num_constraints)),
+                    prepared: None,
                 };
                 (key, file.notes)
             }
             KeyKind::Params => {
                 let file = bellman::read_params(source, options)?;
-                (plain(file.key), file.notes)
+                (LoadedKey::plain(file.key), file.notes)
             }
             KeyKind::Pk => {
                 let file = arkworks::read_proving_key(source, options)?;
-                (plain(file.key), file.notes)
+                (LoadedKey::plain(file.key), file.notes)
+            }
+            KeyKind::Prepared => {
+                let file = prepared::read(source, options)?;
+                let PreparedKey {
+                    key,
+                    variables,
+                    matrices,
+                    origin,
+                } = file.key;
+                let num_constraints = matrices.a.num_rows().checked_sub(key.num_inputs());
+                let key = LoadedKey {
+                    key,
+                    matrices: Some((matrices, num_constraints)),
+                    prepared: Some((variables, origin)),
+                };
+                (key, file.notes)
             }
         })
     }

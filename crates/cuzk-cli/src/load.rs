@@ -59,7 +59,7 @@ impl Loader {
         let (value, notes) = read(source, &options)?;
         let name = format!("load {what}");
         self.stages
-            .push(StageTime::reading(&name, begun.elapsed(), source.len()));
+            .push(StageTime::moving(&name, begun.elapsed(), source.len()));
         drop(bar);
         self.notes.add(source.name(), &notes);
         Ok(value)

@@ -15,6 +15,7 @@ mod load;
 mod logs;
 mod memory;
 mod output;
+mod prepare;
 mod progress;
 mod prove;
 mod report;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
 fn run(invocation: &Invocation) -> Result<Outcome, Failure> {
     match &invocation.command {
         Command::Prove(args) => prove::run(args),
+        Command::Prepare(args) => prepare::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Devices(args) => devices::run(args),

@@ -127,6 +127,24 @@ pub(crate) fn write_all(outputs: &[(Target<'_>, &[u8])]) -> Result<(), Failure> 
     Ok(())
 }
 
+/// Writes one output as it is made: it appears when it is whole, or not at all.
+pub(crate) fn write_streamed(
+    target: Target<'_>,
+    write: impl FnOnce(&mut dyn io::Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let fail = |error| Failure::Output {
+        path: target.path.to_owned(),
+        error,
+    };
+    let place = place(target.path).map_err(fail)?;
+    let mut file = temporary(&place).map_err(fail)?;
+    write(&mut file.0)?;
+    file.0.as_file().sync_all().map_err(fail)?;
+    let mut guard = pending();
+    let temporary = file.release(&mut guard);
+    temporary.persist(&place).map_err(|error| fail(error.error))
+}
+
 /// A temporary file that a signal removes, too.
 struct Temporary(NamedTempFile);
 

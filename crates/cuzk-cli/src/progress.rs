@@ -19,6 +19,26 @@ impl Bar {
         Self(bar)
     }
 
+    /// A bar over the bytes of an output.
+    pub(crate) fn writing(what: &str) -> Self {
+        let bar = Self::reading(what);
+        bar.0.set_message(format!("writing {what}"));
+        bar
+    }
+
+    /// A bar over steps of equal length.
+    pub(crate) fn counting(what: &str, steps: u64) -> Self {
+        let bar = ProgressBar::new(steps);
+        bar.set_style(style("{msg} {bar:30} {percent}% {elapsed} {eta}"));
+        bar.set_message(what.to_owned());
+        Self(bar)
+    }
+
+    /// So many steps more.
+    pub(crate) fn advance(&self, steps: u64) {
+        self.0.inc(steps);
+    }
+
     /// A line with the time that has passed.
     pub(crate) fn working(what: &str) -> Self {
         let bar = ProgressBar::new_spinner();

@@ -74,8 +74,8 @@ impl StageTime {
         }
     }
 
-    /// A stage that read a file of this size.
-    pub(crate) fn reading(name: &str, elapsed: Duration, file_bytes: u64) -> Self {
+    /// A stage that read or wrote a file of this size.
+    pub(crate) fn moving(name: &str, elapsed: Duration, file_bytes: u64) -> Self {
         let rate = file_bytes as f64 / 1e6 / elapsed.as_secs_f64().max(1e-9);
         Self {
             file_bytes: Some(file_bytes),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cuzk_formats::{
     Error, FileKind, FileSource, LoadOptions, Note, Proof, ReadAt as _, VerifyingKey, arkworks,
-    bellman, json, proof, sniff, zkey,
+    bellman, json, prepared, proof, sniff, zkey,
 };
 use cuzk_groth16::{Error as Groth16, Verifier};
 use serde_json::json;
@@ -127,6 +127,7 @@ fn read_key(
         Some(FileKind::ArkworksProvingKey) => {
             arkworks::read_proving_key(source, options).map(|file| (file.key.vk, file.notes))
         }
+        Some(FileKind::PreparedKey) => prepared::Reader::open(source)?.verifying_key(options),
         Some(FileKind::ArkworksVerifyingKey) => {
             arkworks::read_verifying_key(source, options).map(|file| (file.key, file.notes))
         }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use super::{Cli, Command, InputArgs, Invocation, VerifyArgs};
+use super::{Cli, Command, InputArgs, Invocation, PrepareArgs, VerifyArgs};
 use crate::environment;
 use crate::exit::Exit;
 
@@ -33,6 +33,7 @@ fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
             |id: &str| matches.value_source(id) == Some(ValueSource::EnvVariable);
         match &mut command {
             Command::Prove(args) => args.inputs.let_flags_win(matches, from_environment),
+            Command::Prepare(args) => args.let_flags_win(matches, from_environment),
             Command::Verify(args) => args.let_flags_win(matches, from_environment),
             Command::Inspect(_) | Command::Devices(_) => {}
         }
@@ -52,6 +53,27 @@ fn any_flag(matches: &ArgMatches, ids: &[&str]) -> bool {
 impl InputArgs {
     /// A key named by a flag wins over keys of other kinds named in the environment.
     fn let_flags_win(&mut self, matches: &ArgMatches, from_environment: impl Fn(&str) -> bool) {
+        if any_flag(matches, &["zkey", "params", "pk", "prepared", "synthetic"]) {
+            drop_if(&mut self.zkey, from_environment("zkey"));
+            drop_if(&mut self.params, from_environment("params"));
+            drop_if(&mut self.pk, from_environment("pk"));
+            drop_if(&mut self.prepared, from_environment("prepared"));
+            drop_if(&mut self.synthetic, from_environment("synthetic"));
+        }
+        if self.synthetic.is_some() {
+            drop_if(&mut self.wtns, from_environment("wtns"));
+            drop_if(&mut self.r1cs, from_environment("r1cs"));
+        } else {
+            drop_if(&mut self.shape, from_environment("shape"));
+            drop_if(&mut self.family, from_environment("family"));
+            // For `prepare` it says something of any key.
+            self.four_transforms &= !from_environment("four_transforms");
+        }
+    }
+}
+
+impl PrepareArgs {
+    fn let_flags_win(&mut self, matches: &ArgMatches, from_environment: impl Fn(&str) -> bool) {
         if any_flag(matches, &["zkey", "params", "pk", "synthetic"]) {
             drop_if(&mut self.zkey, from_environment("zkey"));
             drop_if(&mut self.params, from_environment("params"));
@@ -59,7 +81,6 @@ impl InputArgs {
             drop_if(&mut self.synthetic, from_environment("synthetic"));
         }
         if self.synthetic.is_some() {
-            drop_if(&mut self.wtns, from_environment("wtns"));
             drop_if(&mut self.r1cs, from_environment("r1cs"));
         } else {
             drop_if(&mut self.shape, from_environment("shape"));

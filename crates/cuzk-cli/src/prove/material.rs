@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::time::Instant;
 
-use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, r1cs, wtns};
-use cuzk_groth16::{Circuit, ProveOptions, Proved, Prover, first_differing_row, synth};
+use cuzk_formats::prepared::KeySource;
+use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, prepared, r1cs, wtns};
+use cuzk_groth16::{
+    Circuit, DifferingRow, ProveOptions, Proved, Prover, first_differing_row, synth,
+};
 
 use crate::args::{Family, ProveArgs, Shape};
 use crate::exit::Failure;
@@ -15,7 +18,7 @@ use crate::progress::Bar;
 use crate::report::StageTime;
 
 /// Seed of synthetic circuits, so that every run proves the same one.
-const SYNTHETIC_SEED: u64 = 1;
+pub(crate) const SYNTHETIC_SEED: u64 = 1;
 
 /// All that a proof is made from.
 pub(super) struct Material {
@@ -61,6 +64,8 @@ impl Material {
         if let Some(source) = &r1cs_source {
             let (header, _) = r1cs::read_header(source, &options)?;
             compare_counts(&key_file, source, &header)?;
+            let path = args.inputs.r1cs.as_deref().unwrap_or(Path::new(""));
+            check_r1cs_hash(&key_file, source, path, loader)?;
             // An entry has 36 bytes in the file and 8 in memory, up to 16 while its array grows;
             // the rest is for distinct coefficients, of which circuits have few.
             needed_bytes += header.constraint_bytes / 2 + 3 * 8 * u64::from(header.num_constraints);
@@ -100,20 +105,7 @@ impl Material {
         let difference = StageTime::of(&mut loader.stages, "compare", || {
             first_differing_row(r1cs, matrices)
         });
-        let Some(difference) = difference else {
-            return Ok(());
-        };
-        let constraints = r1cs.num_constraints();
-        let row = match difference.row.checked_sub(constraints) {
-            None => format!("constraint {}", difference.row),
-            Some(beyond) => format!("row {beyond} behind the last of {constraints} constraints"),
-        };
-        Err(Failure::Mismatch(format!(
-            "the R1CS is not the circuit of this key: {row} (counted from 0) is the first that \
-             differs, in {}, from {}; take the .r1cs that the key was made from",
-            difference.matrix,
-            path.display()
-        )))
+        difference.map_or(Ok(()), |difference| Err(differing(r1cs, &difference, path)))
     }
 
     pub(super) fn synthetic(
@@ -122,15 +114,7 @@ impl Material {
         threads: usize,
         loader: &mut Loader,
     ) -> Result<Self, Failure> {
-        let shape = match args.inputs.shape.unwrap_or(Shape::Porep) {
-            Shape::Porep => synth::Shape::Porep,
-            Shape::Dense => synth::Shape::Dense,
-        };
-        let (kind, family) = match args.inputs.family.unwrap_or(Family::Circom) {
-            Family::Circom => (KeyKind::Zkey, synth::KeyFamily::Circom),
-            Family::Arkworks => (KeyKind::Pk, synth::KeyFamily::Arkworks),
-            Family::Bellman => (KeyKind::Params, synth::KeyFamily::Bellman),
-        };
+        let (shape, kind, family) = synthetic_of(args.inputs.shape, args.inputs.family);
         // Per row: points of 96 (H, L, A, B1) and 192 bytes (B2), a dozen entries of 8, and ten
         // values of 32 while the key is made, after which proving takes less.
         let made_bytes = (4 * 96 + 192 + 12 * 8 + 10 * 32) << log_n;
@@ -141,16 +125,18 @@ impl Material {
             synth::Instance::new(shape, log_n, SYNTHETIC_SEED)
         })?;
         let key = StageTime::of(&mut loader.stages, "make key", || {
-            synth::proving_key(&instance.r1cs, family, SYNTHETIC_SEED)
+            if args.inputs.four_transforms {
+                synth::KeyExponents::for_four_transforms(&instance.r1cs, family, SYNTHETIC_SEED)
+                    .map(|exponents| exponents.points())
+            } else {
+                synth::proving_key(&instance.r1cs, family, SYNTHETIC_SEED)
+            }
         })?;
         drop(bar);
         Ok(Self {
             kind,
             key_file: None,
-            key: LoadedKey {
-                key,
-                matrices: None,
-            },
+            key: LoadedKey::plain(key),
             r1cs: Some(instance.r1cs),
             witness: instance.witness,
         })
@@ -168,7 +154,7 @@ impl Material {
             (_, error) => error.into(),
         };
         let prover = StageTime::of(&mut loader.stages, "check key", || {
-            Prover::new(&self.key.key)
+            Prover::new(self.key.key_ref())
         })
         .map_err(in_key_file)?;
         let circuit = match (&self.r1cs, &self.key.matrices) {
@@ -190,6 +176,24 @@ impl Material {
         Ok(proved)
     }
 
+    /// The kind of key whose tools' conventions hold for the proof.
+    pub(super) fn convention(&self) -> KeyKind {
+        match &self.key.prepared {
+            None => self.kind,
+            Some((_, origin)) => match origin.source {
+                KeySource::Zkey => KeyKind::Zkey,
+                KeySource::Arkworks => KeyKind::Pk,
+                KeySource::BellmanParams => KeyKind::Params,
+                _ if self.key.key.flavour.root_generator
+                    == KeyKind::Zkey.flavour().root_generator =>
+                {
+                    KeyKind::Zkey
+                }
+                _ => KeyKind::Params,
+            },
+        }
+    }
+
     pub(super) fn circuit(&self) -> CircuitSizes {
         let key = &self.key.key;
         CircuitSizes {
@@ -203,6 +207,64 @@ impl Material {
             domain_size: key.domain_size,
         }
     }
+}
+
+/// What a synthetic circuit and its key are to be, and the kind that the key is of.
+pub(crate) fn synthetic_of(
+    shape: Option<Shape>,
+    family: Option<Family>,
+) -> (synth::Shape, KeyKind, synth::KeyFamily) {
+    let shape = match shape.unwrap_or(Shape::Porep) {
+        Shape::Porep => synth::Shape::Porep,
+        Shape::Dense => synth::Shape::Dense,
+    };
+    let (kind, family) = match family.unwrap_or(Family::Circom) {
+        Family::Circom => (KeyKind::Zkey, synth::KeyFamily::Circom),
+        Family::Arkworks => (KeyKind::Pk, synth::KeyFamily::Arkworks),
+        Family::Bellman => (KeyKind::Params, synth::KeyFamily::Bellman),
+    };
+    (shape, kind, family)
+}
+
+/// The failure of an R1CS that is not the circuit of the key at `path`.
+pub(crate) fn differing(r1cs: &R1cs, difference: &DifferingRow, path: &Path) -> Failure {
+    let constraints = r1cs.num_constraints();
+    let row = match difference.row.checked_sub(constraints) {
+        None => format!("constraint {}", difference.row),
+        Some(beyond) => format!("row {beyond} behind the last of {constraints} constraints"),
+    };
+    Failure::Mismatch(format!(
+        "the R1CS is not the circuit of this key: {row} (counted from 0) is the first that \
+         differs, in {}, from {}; take the .r1cs that the key was made from",
+        difference.matrix,
+        path.display()
+    ))
+}
+
+/// The R1CS against the hash that a prepared key has of its own.
+fn check_r1cs_hash(
+    key: &KeyFile,
+    source: &FileSource,
+    path: &Path,
+    loader: &mut Loader,
+) -> Result<(), Failure> {
+    if key.kind != KeyKind::Prepared {
+        return Ok(());
+    }
+    let Some(expected) = prepared::read_header(&key.source)?.origin.r1cs_hash else {
+        return Ok(());
+    };
+    let found = StageTime::of(&mut loader.stages, "hash r1cs", || load::blake3(path))?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(Failure::Mismatch(format!(
+        "the R1CS is not the one that this key was prepared with: {} has the BLAKE3 hash {found}, {} \
+         records {}; take that .r1cs, or prepare the key again",
+        source.name(),
+        key.source.name(),
+        blake3::Hash::from(expected)
+    )))
 }
 
 fn check_hash(path: &Path, expected: &blake3::Hash, loader: &mut Loader) -> Result<(), Failure> {
@@ -236,18 +298,14 @@ fn check_public_count(key: &KeyFile) -> Result<(), Failure> {
     })
 }
 
-fn compare_counts(
+pub(crate) fn compare_counts(
     key: &KeyFile,
     source: &FileSource,
     header: &r1cs::Header,
 ) -> Result<(), Failure> {
     let inputs = u64::from(header.num_public()) + 1;
     let rows = u64::from(header.num_constraints) + inputs;
-    // snarkjs has a domain of 2 where one row would do.
-    let domain = rows.next_power_of_two().max(match key.kind {
-        KeyKind::Zkey => 2,
-        KeyKind::Params | KeyKind::Pk => 1,
-    });
+    let domain = rows.next_power_of_two().max(key.counts.least_domain);
     for (what, ours, theirs) in [
         ("public values", key.counts.num_inputs - 1, inputs - 1),
         (

@@ -9,6 +9,7 @@ use std::time::Instant;
 use cuzk_formats::json;
 
 use self::material::Material;
+pub(crate) use self::material::{SYNTHETIC_SEED, compare_counts, differing, synthetic_of};
 use self::result::{ProofResult, resolved_format};
 use crate::args::{ProveArgs, usage};
 use crate::device;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         Job::Synthetic { log_n } => Material::synthetic(args, log_n, device.threads, &mut loader)?,
     };
     let proved = material.prove(args, &mut loader)?;
-    let format = resolved_format(args, material.kind);
+    let format = resolved_format(args, material.convention());
     let result = ProofResult {
         args,
         format,
@@ -64,6 +65,7 @@ impl<'a> Job<'a> {
                 ("--zkey", inputs.zkey.is_some()),
                 ("--params", inputs.params.is_some()),
                 ("--pk", inputs.pk.is_some()),
+                ("--prepared", inputs.prepared.is_some()),
                 ("--wtns", inputs.wtns.is_some()),
                 ("--r1cs", inputs.r1cs.is_some()),
                 ("--key-blake3", args.key_blake3.is_some()),
@@ -78,6 +80,7 @@ impl<'a> Job<'a> {
         for (flag, given) in [
             ("--shape", inputs.shape.is_some()),
             ("--family", inputs.family.is_some()),
+            ("--four-transforms", inputs.four_transforms),
         ] {
             if given {
                 return Err(usage(format!("{flag} is for --synthetic only")));
@@ -85,13 +88,13 @@ impl<'a> Job<'a> {
         }
         let Some((kind, path)) = key else {
             return Err(usage(
-                "no key: give one of --zkey, --params and --pk, or --synthetic LOG_N",
+                "no key: give one of --zkey, --params, --pk and --prepared, or --synthetic LOG_N",
             ));
         };
         if inputs.wtns.is_none() {
             return Err(usage("no witness: give --wtns"));
         }
-        if inputs.r1cs.is_none() && kind != KeyKind::Zkey {
+        if inputs.r1cs.is_none() && matches!(kind, KeyKind::Params | KeyKind::Pk) {
             return Err(usage(format!(
                 "--{} needs the constraint system: give --r1cs (a zkey holds what is needed of it, \
                  other keys do not)",

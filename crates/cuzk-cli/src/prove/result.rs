@@ -30,12 +30,12 @@ pub(super) fn resolved_format(args: &ProveArgs, kind: KeyKind) -> ProofFormat {
         .map(|extension| extension.to_ascii_lowercase());
     let of_bytes = match kind {
         KeyKind::Pk => ProofFormat::Arkworks,
-        KeyKind::Zkey | KeyKind::Params => ProofFormat::Bellman,
+        KeyKind::Zkey | KeyKind::Params | KeyKind::Prepared => ProofFormat::Bellman,
     };
     match (extension.as_ref().and_then(|e| e.to_str()), kind) {
         (Some("json"), _) => ProofFormat::Snarkjs,
         (Some("bin"), _) => of_bytes,
-        (_, KeyKind::Zkey) => ProofFormat::Snarkjs,
+        (_, KeyKind::Zkey | KeyKind::Prepared) => ProofFormat::Snarkjs,
         (_, KeyKind::Params | KeyKind::Pk) => of_bytes,
     }
 }

@@ -13,6 +13,7 @@ mod hostile;
 mod inspect;
 mod keys;
 mod memory;
+mod prepare;
 mod prove;
 mod run;
 mod signals;

@@ -154,6 +154,25 @@ impl<'a> Reader<'a> {
         Err(damaged(place.entry("chunk", index).offset(offset)))
     }
 
+    /// The verifying key alone, and notes on it.
+    ///
+    /// # Errors
+    /// As [`read`], of these points.
+    pub fn verifying_key(
+        &self,
+        options: &LoadOptions<'_>,
+    ) -> Result<(VerifyingKey, Vec<Note>), Error> {
+        let bytes = [Section::Vital, Section::Ic].map(|section| self.section_bytes(section));
+        let meter = &Meter::new(options, bytes.iter().sum());
+        let mut notes = Vec::new();
+        self.vital(meter)
+            .and_then(|key| {
+                note_unbound(&key.vk, options, &mut notes)?;
+                Ok((key.vk, notes))
+            })
+            .map_err(|error| error.in_file(self.source.name()))
+    }
+
     fn read(&self, options: &LoadOptions<'_>) -> Result<PreparedFile, Error> {
         let behind_hashes = &self.extents[1..];
         let total = behind_hashes.iter().map(|extent| extent.bytes).sum();
@@ -161,9 +180,7 @@ impl<'a> Reader<'a> {
         let mut notes = Vec::new();
         let header = &self.header;
         let vk = self.vital(meter)?;
-        if let Some(note) = unbound_inputs(&vk.vk.gamma_abc_g1, Section::Ic.place()) {
-            options.note(&mut notes, note)?;
-        }
+        note_unbound(&vk.vk, options, &mut notes)?;
         let matrices = self.matrices(meter)?;
         let variables = QueryVariables {
             a: self.variables(Section::AVariables, header.num_points[0], meter)?,
@@ -334,6 +351,17 @@ impl std::fmt::Debug for Reader<'_> {
             .field("source", &self.source.name())
             .field("header", &self.header)
             .finish_non_exhaustive()
+    }
+}
+
+fn note_unbound(
+    vk: &VerifyingKey,
+    options: &LoadOptions<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<(), Error> {
+    match unbound_inputs(&vk.gamma_abc_g1, Section::Ic.place()) {
+        Some(note) => options.note(notes, note),
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,315 @@
+//! `cuzk prepare`: a key and its circuit, joined into one file that proofs are made from.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cuzk_formats::prepared::{KeySource, Origin, PreparedKey};
+use cuzk_formats::{FileSource, HBasis, ProvingKey, R1cs, prepared as file, r1cs};
+use cuzk_gpu_mem::Bytes;
+use cuzk_groth16::prepared::{self, Cost, Rows};
+use cuzk_groth16::{KeyRef, Prover, first_differing_row, synth};
+use serde_json::json;
+
+use crate::args::{PrepareArgs, usage};
+use crate::device;
+use crate::exit::{Exit, Failure};
+use crate::keys::{self, KeyFile, KeyKind};
+use crate::load::{self, Loader};
+use crate::memory::{self, Limit};
+use crate::output::{self, Target};
+use crate::progress::Bar;
+use crate::prove::{SYNTHETIC_SEED, compare_counts, differing, synthetic_of};
+use crate::report::{Lines, Outcome, StageTime, millis};
+
+/// Runs the command.
+pub(crate) fn run(args: &PrepareArgs) -> Result<Outcome, Failure> {
+    let begun = Instant::now();
+    let job = Job::of(args)?;
+    let target = Target {
+        flag: "--out",
+        path: &args.out,
+    };
+    let inputs = [job.path(), args.r1cs.as_deref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
+    output::check(&[target], &inputs)?;
+    let threads = device::start_threads(args.threads)?;
+    let mut loader = Loader::new(&args.load, false);
+    let key = match job {
+        Job::File { kind, path } => of_file(args, kind, path, &mut loader)?,
+        Job::Synthetic { log_n } => synthetic(args, log_n, threads, &mut loader)?,
+    };
+    // What the prover would refuse is refused here: that the verifying key's points are in the subgroup.
+    StageTime::of(&mut loader.stages, "check key", || {
+        Prover::new(KeyRef::from(&key))
+    })?;
+    let bar = Bar::writing("prepared key");
+    let writing = Instant::now();
+    output::write_streamed(target, |out| {
+        Ok(file::write(
+            &key,
+            out,
+            Some(&|progress| bar.update(progress)),
+        )?)
+    })?;
+    let bytes = std::fs::metadata(&args.out)?.len();
+    let elapsed = writing.elapsed();
+    drop(bar);
+    loader
+        .stages
+        .push(StageTime::moving("write", elapsed, bytes));
+    Ok(outcome(args, &key, bytes, threads, &loader, begun))
+}
+
+/// What is prepared.
+#[derive(Clone, Copy)]
+enum Job<'a> {
+    File { kind: KeyKind, path: &'a Path },
+    Synthetic { log_n: u32 },
+}
+
+impl<'a> Job<'a> {
+    fn of(args: &'a PrepareArgs) -> Result<Self, Failure> {
+        let keys = [
+            (KeyKind::Zkey, args.zkey.as_deref()),
+            (KeyKind::Params, args.params.as_deref()),
+            (KeyKind::Pk, args.pk.as_deref()),
+        ];
+        let key = keys::one_of(&keys)?;
+        if let Some(log_n) = args.synthetic {
+            if key.is_some() || args.r1cs.is_some() {
+                return Err(usage(
+                    "--synthetic makes everything in memory: give no key and no --r1cs with it",
+                ));
+            }
+            return Ok(Self::Synthetic { log_n });
+        }
+        if args.shape.is_some() || args.family.is_some() {
+            return Err(usage("--shape and --family are for --synthetic only"));
+        }
+        let Some((kind, path)) = key else {
+            return Err(usage(
+                "no key: give one of --zkey, --params and --pk, or --synthetic LOG_N",
+            ));
+        };
+        if args.r1cs.is_none() {
+            if kind != KeyKind::Zkey {
+                return Err(usage(format!(
+                    "--{} needs the constraint system: give --r1cs",
+                    kind.name()
+                )));
+            }
+            if args.four_transforms {
+                return Err(usage(
+                    "--four-transforms needs the constraint system, also for a zkey, which does not \
+                     hold its C matrix: give --r1cs",
+                ));
+            }
+        }
+        Ok(Self::File { kind, path })
+    }
+
+    fn path(self) -> Option<&'a Path> {
+        match self {
+            Self::File { path, .. } => Some(path),
+            Self::Synthetic { .. } => None,
+        }
+    }
+}
+
+fn of_file(
+    args: &PrepareArgs,
+    kind: KeyKind,
+    path: &Path,
+    loader: &mut Loader,
+) -> Result<PreparedKey, Failure> {
+    let options = loader.options();
+    let key_file = KeyFile::open(kind, path, &options)?;
+    let counts = key_file.counts;
+    let limit = Limit::of(args.host_limit);
+    // The key, and its rows once more.
+    let mut needed_bytes = counts.memory_bytes + memory::proving_bytes(0, 1);
+    let r1cs_source = args.r1cs.as_deref().map(FileSource::open).transpose()?;
+    if let Some(source) = &r1cs_source {
+        let (header, _) = r1cs::read_header(source, &options)?;
+        compare_counts(&key_file, source, &header)?;
+        needed_bytes += header.constraint_bytes + 5 * 8 * u64::from(header.num_constraints);
+    }
+    Limit::check(limit, needed_bytes)?;
+    let r1cs = match &r1cs_source {
+        None => None,
+        Some(source) => Some(loader.read("r1cs", source, |source, options| {
+            r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
+        })?),
+    };
+    if let (true, Some(r1cs)) = (args.four_transforms, &r1cs) {
+        let flavour = kind.flavour();
+        let cost = Cost::of(flavour, counts.domain_size as usize, r1cs);
+        announce(&cost, needed_bytes, limit)?;
+    }
+    let hash = |path: &Path, loader: &mut Loader, name: &str| {
+        StageTime::of(&mut loader.stages, name, || load::blake3(path))
+    };
+    let origin = Origin {
+        source: match kind {
+            KeyKind::Params => KeySource::BellmanParams,
+            KeyKind::Pk => KeySource::Arkworks,
+            KeyKind::Zkey | KeyKind::Prepared => KeySource::Zkey,
+        },
+        key_hash: Some(hash(path, loader, "hash key")?.into()),
+        r1cs_hash: match &args.r1cs {
+            Some(path) => Some(hash(path, loader, "hash r1cs")?.into()),
+            None => None,
+        },
+    };
+    let loaded = key_file.load(loader)?;
+    let matrices = loaded.matrices.map(|(matrices, _)| matrices);
+    if let (Some(r1cs), Some(matrices)) = (&r1cs, &matrices) {
+        let difference = StageTime::of(&mut loader.stages, "compare", || {
+            first_differing_row(r1cs, matrices)
+        });
+        if let Some(difference) = difference {
+            return Err(differing(r1cs, &difference, path));
+        }
+    }
+    let mut key = loaded.key;
+    let in_file = |error: cuzk_groth16::Error| match error {
+        error @ (cuzk_groth16::Error::Key { .. } | cuzk_groth16::Error::Point { .. }) => {
+            Failure::BadInput {
+                file: path.display().to_string(),
+                what: error.to_string(),
+            }
+        }
+        error => error.into(),
+    };
+    if let (true, Some(r1cs)) = (args.four_transforms, &r1cs) {
+        make_bases(&mut key, r1cs, loader).map_err(in_file)?;
+    }
+    let rows = match (&r1cs, &matrices) {
+        (Some(r1cs), _) => Rows::Of(r1cs),
+        (None, Some(matrices)) => Rows::Zkey(matrices),
+        (None, None) => return Err(Failure::Bug("neither R1CS nor matrices".into())),
+    };
+    StageTime::of(&mut loader.stages, "join", || {
+        prepared::prepare(key, rows, origin)
+    })
+    .map_err(in_file)
+}
+
+/// Says what is to come, and refuses what does not fit.
+fn announce(cost: &Cost, needed_bytes: u64, limit: Option<Limit>) -> Result<(), Failure> {
+    let time = cost.time(prepared::measure_multiplication()?);
+    let all_bytes = needed_bytes + cost.host_bytes;
+    let text = format!(
+        "four transforms: {} scalar multiplications, about {} on these threads; about {} of host memory",
+        cost.multiplications,
+        duration(time),
+        Bytes(all_bytes)
+    );
+    // For who waits; the result has it as stages.
+    let _ = writeln!(std::io::stderr(), "{text}");
+    Limit::check(limit, all_bytes)
+}
+
+fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        0..120 => format!("{:.1} s", time.as_secs_f64()),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}
+
+fn make_bases(
+    key: &mut ProvingKey,
+    r1cs: &R1cs,
+    loader: &mut Loader,
+) -> Result<(), cuzk_groth16::Error> {
+    let cost = Cost::of(key.flavour, key.domain_size, r1cs);
+    let bar = Bar::counting("transforming the key", cost.multiplications);
+    StageTime::of(&mut loader.stages, "bases of four transforms", || {
+        prepared::four_transform_bases(key, r1cs, &|done| bar.advance(done))
+    })
+}
+
+fn synthetic(
+    args: &PrepareArgs,
+    log_n: u32,
+    threads: usize,
+    loader: &mut Loader,
+) -> Result<PreparedKey, Failure> {
+    let (shape, _, family) = synthetic_of(args.shape, args.family);
+    // As for `prove --synthetic`, and the rows once more.
+    let made_bytes = (4 * 96 + 192 + 24 * 8 + 10 * 32) << log_n;
+    let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
+    Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+    let bar = Bar::working("making a circuit and its key");
+    let instance = StageTime::of(&mut loader.stages, "make circuit", || {
+        synth::Instance::new(shape, log_n, SYNTHETIC_SEED)
+    })?;
+    let key = StageTime::of(&mut loader.stages, "make key", || {
+        let exponents = if args.four_transforms {
+            synth::KeyExponents::for_four_transforms(&instance.r1cs, family, SYNTHETIC_SEED)
+        } else {
+            synth::KeyExponents::new(&instance.r1cs, family, SYNTHETIC_SEED)
+        };
+        exponents.map(|exponents| exponents.points())
+    })?;
+    drop(bar);
+    let joined = StageTime::of(&mut loader.stages, "join", || {
+        prepared::prepare(key, Rows::Of(&instance.r1cs), Origin::SYNTHETIC)
+    });
+    Ok(joined?)
+}
+
+fn outcome(
+    args: &PrepareArgs,
+    key: &PreparedKey,
+    bytes: u64,
+    threads: usize,
+    loader: &Loader,
+    begun: Instant,
+) -> Outcome {
+    let elapsed_ms = millis(begun.elapsed());
+    let peak_host_bytes = memory::peak_host_bytes();
+    let transforms = match key.key.flavour.h_basis {
+        HBasis::CosetLagrange { .. } => 4,
+        _ => 6,
+    };
+    let path = args.out.display().to_string();
+    let json = json!({
+        "command": "prepare",
+        "version": env!("CARGO_PKG_VERSION"),
+        "path": path,
+        "bytes": bytes,
+        "transforms": transforms,
+        "source": key.origin.source.name(),
+        "circuit": {
+            "variables": key.key.num_variables(),
+            "public_values": key.key.vk.num_public(),
+            "domain_size": key.key.domain_size,
+        },
+        "threads": threads,
+        "stages": loader.stages,
+        "elapsed_ms": elapsed_ms,
+        "peak_host_bytes": peak_host_bytes,
+        "notes": loader.notes.texts(),
+    });
+    let mut lines = Lines::default();
+    lines.line(
+        "prepared key",
+        format_args!("{path}, {bytes} bytes ({})", Bytes(bytes)),
+    );
+    lines.line("made from", key.origin.source.name());
+    lines.line("transforms", format_args!("{transforms} a proof"));
+    lines.raw("stages");
+    lines.stages(&loader.stages);
+    lines.line("total", format_args!("{elapsed_ms:>10.1} ms"));
+    if let Some(bytes) = peak_host_bytes {
+        lines.line("peak host memory", Bytes(bytes));
+    }
+    Outcome {
+        json,
+        text: lines.finish(),
+        exit: Exit::Success,
+    }
+}
