@@ -14,7 +14,7 @@ use std::time::Duration;
 use cuzk_field::{Affine, Field as _, Fp, Fp2, Fr, Scalar, Xyzz};
 use cuzk_gpu_mem::{DeviceBuf, Pod, Stream};
 use cuzk_kernels::Launcher;
-use cuzk_msm::device::accumulate::{AccumulatePlan, Existing};
+use cuzk_msm::device::accumulate::{AccumulatePlan, Existing, Pipeline, PipelineShape, Streams};
 use cuzk_msm::device::fixed_base::FixedBasePlan;
 use cuzk_msm::device::reduce::ReducePlan;
 use cuzk_msm::device::{DeviceCurve, Result};
@@ -37,7 +37,7 @@ fn main() {
     };
     // Points, entries and buckets of a window.
     let (g1, g2): (&[_], &[_]) = if bench.real {
-        (&[(26, 26, 21), (22, 24, 19)], &[(22, 24, 19)])
+        (&[(26, 26, 21), (22, 24, 19), (20, 24, 19)], &[(22, 24, 19)])
     } else {
         (&[(6, 7, 3)], &[(4, 5, 2)])
     };
@@ -177,6 +177,9 @@ fn group<F: DeviceCurve>(bench: &mut Bench, run: &Run<'_>, group: &str, sizes: &
             log_buckets,
         );
     }
+    for &size in sizes {
+        pipeline(bench, run, group, &known, size);
+    }
     let shapes: &[(usize, usize)] = if bench.real {
         &[(12, 1 << 21), (16, 1 << 15)]
     } else {
@@ -250,6 +253,10 @@ fn windows<F: DeviceCurve>(
         ("half in one", &half, &whole),
         ("uniform, a third of the scratch", &uniform, &quarter),
     ] {
+        if log_entries > 24 && kind.contains("one") {
+            // The host would add up exponents for many seconds.
+            continue;
+        }
         let mut offsets = lengths.clone();
         for k in 1..offsets.len() {
             offsets[k] += offsets[k - 1];
@@ -310,6 +317,101 @@ fn windows<F: DeviceCurve>(
             );
         }
     }
+}
+
+/// Twelve uniform windows, one after another, for a second and more.
+fn pipeline<F: DeviceCurve>(
+    bench: &mut Bench,
+    run: &Run<'_>,
+    group: &str,
+    known: &Known<F>,
+    (log_points, log_entries, log_buckets): (u32, u32, u32),
+) {
+    let (count, buckets) = (1_usize << log_entries, 1_usize << log_buckets);
+    let points = 1_u64 << log_points;
+    let mut word = words(5);
+    let entries: Vec<u32> = (0..count).map(|_| (word() % points) as u32).collect();
+    let mut offsets = vec![0_u32; buckets + 1];
+    for _ in 0..count {
+        offsets[1 + (word() % buckets as u64) as usize] += 1;
+    }
+    let filled = offsets.iter().filter(|&&length| length > 0).count();
+    for k in 1..offsets.len() {
+        offsets[k] += offsets[k - 1];
+    }
+    let (entries, offsets) = (run.upload(&entries), run.upload(&offsets));
+    let plan = AccumulatePlan::<F>::new(&bench.device.info().clone(), count, buckets, usize::MAX)
+        .expect("a plan");
+    let lists = if bench.real { 12 } else { 3 };
+    let mut sums = run.room::<Affine<F>>(buckets * 2);
+    let mut once = run.room::<Affine<F>>(buckets);
+    let mut scratch = run.room::<u8>(plan.scratch_bytes());
+    plan.run(
+        run.launcher,
+        run.stream,
+        known.points.view(),
+        entries.view(),
+        offsets.view(),
+        once.view_mut(),
+        Existing::Replace,
+        scratch.view_mut(),
+    )
+    .expect("a run");
+    drop(scratch);
+    let streams = Streams::new(run.stream.device()).expect("streams");
+    for (lanes, slots) in [(1, 1), (1, 2), (2, 2), (2, 3), (2, 4)] {
+        let shape = PipelineShape::new([&plan], lanes, slots);
+        let mut scratch = run.room::<u8>(shape.scratch_bytes());
+        let bases = known.points.view().lend(&streams.all()).expect("a loan");
+        let entries = entries.view().lend(&streams.all()).expect("a loan");
+        let offsets = offsets.view().lend(&streams.all()).expect("a loan");
+        let mut sums = sums.view_mut().lend(&streams.all()).expect("a loan");
+        let mut scratch = scratch.view_mut().lend(&streams.all()).expect("a loan");
+        let time = run.timed(bench.rounds(3), || {
+            let mut pipeline = Pipeline::new(
+                run.launcher,
+                run.stream,
+                &streams,
+                bases.view(),
+                &shape,
+                scratch.view_mut(),
+            )?;
+            for list in 0..lists {
+                let half = list % 2 * buckets;
+                let sums = sums.view_mut().slice(half..half + buckets);
+                pipeline.push(
+                    &plan,
+                    entries.view(),
+                    offsets.view(),
+                    sums,
+                    Existing::Replace,
+                )?;
+            }
+            pipeline.join(run.stream)
+        });
+        bench.row(
+            format!(
+                "{group} {lists} lists of 2^{log_entries}, {lanes} lanes, {slots} slots, {} MiB",
+                shape.scratch_bytes() >> 20
+            ),
+            time.as_secs_f64() * 1e3,
+            "ms",
+        );
+        let additions = (count - filled) as f64 * lists as f64;
+        bench.row("    additions", additions / time.as_secs_f64() / 1e9, "G/s");
+    }
+    let mut expected = vec![Affine::<F>::INFINITY; buckets];
+    let mut found = vec![Affine::<F>::INFINITY; 2 * buckets];
+    run.stream
+        .download_slice(&once, &mut expected)
+        .expect("a copy");
+    run.stream
+        .download_slice(&sums, &mut found)
+        .expect("a copy");
+    assert!(
+        found[..buckets] == expected && found[buckets..] == expected,
+        "{group}: lists in a pipeline"
+    );
 }
 
 fn reduction<F: DeviceCurve>(
