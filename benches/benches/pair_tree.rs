@@ -359,8 +359,15 @@ fn pipeline<F: DeviceCurve>(
     .expect("a run");
     drop(scratch);
     let streams = Streams::new(run.stream.device()).expect("streams");
-    for (lanes, slots) in [(1, 1), (1, 2), (2, 2), (2, 3), (2, 4)] {
-        let shape = PipelineShape::new([&plan], lanes, slots);
+    for (lanes, slots, ahead) in [
+        (1, 2, 1),
+        (2, 2, 1),
+        (2, 3, 1),
+        (2, 4, 1),
+        (2, 4, 2),
+        (2, 4, 3),
+    ] {
+        let shape = PipelineShape::new([&plan], lanes, slots).with_ahead_blocks(ahead);
         let mut scratch = run.room::<u8>(shape.scratch_bytes());
         let bases = known.points.view().lend(&streams.all()).expect("a loan");
         let entries = entries.view().lend(&streams.all()).expect("a loan");
@@ -391,7 +398,7 @@ fn pipeline<F: DeviceCurve>(
         });
         bench.row(
             format!(
-                "{group} {lists} lists of 2^{log_entries}, {lanes} lanes, {slots} slots, {} MiB",
+                "{group} {lists} lists of 2^{log_entries}, {lanes} lanes, {slots} slots, {ahead} ahead, {} MiB",
                 shape.scratch_bytes() >> 20
             ),
             time.as_secs_f64() * 1e3,

@@ -206,10 +206,15 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_offsets(
 // 0 they are entries, and sign bits stand where they do there; later they are nodes, numbers of pairs of the round before.
 // owners (capacity) has what a special pair needs besides. Blocks of 256, one for each 2048 pairs of the capacity.
 // entries is read within entry_count only, and nodes are below node_capacity, which is at least 1.
+//
+// Which bucket a pair is of: each bucket of the block's range marks the place of its first pair, and the pairs after it take
+// the last mark before them. A bucket without pairs marks the place of the next one's, and loses.
 extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_expand(
     const u32* entries, u32 entry_count, const u32* offsets, u32 buckets, const plan::Slab* slabs, u32 slab, u32 existing,
     u32 level, const u32* item_offsets, const u32* totals, u64* pairs, u32* owners, u32 capacity, u32 node_capacity) {
     CUZK_SHARED(u32, range, 2);
+    CUZK_SHARED(u32, marks, expand_pairs);
+    CUZK_SHARED(u32, warp_last, 33);
     const plan::Slab here = plan::slab_of(slabs, slab, buckets);
     const u32 count = at_most(totals[level], capacity);
     const u32 first = blockIdx.x * expand_pairs;
@@ -218,6 +223,9 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_expand(
     }
     const u32 last = at_most(first + expand_pairs, count) - 1;
     const u32* row = item_offsets + static_cast<u64>(level) * buckets;
+    for (u32 k = threadIdx.x; k < expand_pairs; k += expand_threads) {
+        marks[k] = 0;
+    }
     if (threadIdx.x < 64 && threadIdx.x % 32 == 0) {
         // Two warps, one search each.
         range[threadIdx.x / 32] = plan::owner_of(row, 0, here.buckets, threadIdx.x == 0 ? first : last);
@@ -225,8 +233,50 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_expand(
     __syncthreads();
     const u32 first_owner = range[0];
     const u32 last_owner = range[1];
+    // Marks are owners less the first, plus 1.
+    for (u32 local = first_owner + threadIdx.x; local <= last_owner; local += expand_threads) {
+        const u32 begin = row[local];
+        const u32 place = begin > first ? begin - first : 0;
+        if (place < expand_pairs) {
+            atomicMax(&marks[place], local - first_owner + 1);
+        }
+    }
+    __syncthreads();
+    // The greatest mark up to each place: eight neighbours a thread.
+    constexpr u32 each = expand_pairs / expand_threads;
+    const u32 lane = threadIdx.x % 32;
+    const u32 warp = threadIdx.x / 32;
+    u32 mine[each];
+    u32 greatest = 0;
+    CUZK_UNROLL
+    for (u32 k = 0; k < each; k++) {
+        const u32 mark = marks[threadIdx.x * each + k];
+        greatest = mark > greatest ? mark : greatest;
+        mine[k] = greatest;
+    }
+    u32 scanned = greatest;
+    CUZK_UNROLL
+    for (u32 step = 1; step < 32; step *= 2) {
+        const u32 other = __shfl_up_sync(0xffffffffu, scanned, step);
+        scanned = lane >= step && other > scanned ? other : scanned;
+    }
+    if (lane == 31) {
+        warp_last[warp] = scanned;
+    }
+    u32 before = __shfl_up_sync(0xffffffffu, scanned, 1);
+    before = lane == 0 ? 0 : before;
+    __syncthreads();
+    for (u32 w = 0; w < warp; w++) {
+        before = warp_last[w] > before ? warp_last[w] : before;
+    }
+    CUZK_UNROLL
+    for (u32 k = 0; k < each; k++) {
+        marks[threadIdx.x * each + k] = mine[k] > before ? mine[k] : before;
+    }
+    __syncthreads();
     for (u32 j = first + threadIdx.x; j <= last; j += expand_threads) {
-        const u32 local = plan::owner_of(row, first_owner, last_owner + 1, j);
+        const u32 mark = marks[j - first];
+        const u32 local = first_owner + (mark == 0 ? 0 : mark - 1);
         const plan::Bucket bucket = plan::bucket_of(offsets, here, local, existing);
         const u32 i = j - row[local];
         const u32 nodes = plan::nodes_at(bucket, level);

@@ -12,8 +12,8 @@ use cuzk_kernels::{DeviceCurve, Launcher};
 
 use super::error::{Error, Result};
 
-/// Threads that fill a multiprocessor with point additions.
-const THREADS_PER_MULTIPROCESSOR: usize = 512;
+/// Threads that keep a multiprocessor busy with point additions: more make shorter parts, whose sums take longer.
+const THREADS_PER_MULTIPROCESSOR: usize = 256;
 /// Buckets that one thread adds up at least and at most.
 const PARTS: std::ops::RangeInclusive<usize> = 4..=64;
 /// Buckets of a call at most.

@@ -11,9 +11,9 @@ use super::super::error::{Error, Result};
 use super::slab::{Job, Lane, Slot, Work};
 use super::{AccumulatePlan, Existing, Sizes};
 
-/// Blocks of the gathering half on one multiprocessor while another slab's additions run: enough for the rate of
-/// random accesses, and few enough to leave them their registers. H200: 1 and 4 are 2% slower.
-const AHEAD_BLOCKS_PER_MULTIPROCESSOR: usize = 2;
+/// Blocks of the gathering half on one multiprocessor while another slab's additions run. One has 512 points on their
+/// way, enough for the rate of random accesses, and leaves registers for three blocks of additions.
+const AHEAD_BLOCKS_PER_MULTIPROCESSOR: usize = 1;
 
 /// The streams of a pipeline.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub struct PipelineShape {
     slots: usize,
     slot_bytes: usize,
     lane_bytes: usize,
+    ahead_blocks: usize,
 }
 
 impl PipelineShape {
@@ -70,6 +71,17 @@ impl PipelineShape {
             slots: slots.max(lanes),
             slot_bytes: sizes.slot_bytes::<F>(),
             lane_bytes: sizes.lane_bytes::<F>(),
+            ahead_blocks: AHEAD_BLOCKS_PER_MULTIPROCESSOR,
+        }
+    }
+
+    /// Another number of gathering blocks on a multiprocessor, for measurements.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_ahead_blocks(self, ahead_blocks: usize) -> Self {
+        Self {
+            ahead_blocks,
+            ..self
         }
     }
 
@@ -87,6 +99,7 @@ pub struct Pipeline<'a, F: DeviceCurve> {
     lane_streams: Vec<&'a Stream>,
     bases: DeviceView<'a, Affine<F>>,
     sizes: Sizes,
+    ahead_blocks: usize,
     jobs: Vec<Job<'a, F>>,
     slots: Vec<Slot<'a>>,
     lanes: Vec<Lane<'a, F>>,
@@ -147,6 +160,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
             lane_streams: lanes.to_vec(),
             bases,
             sizes: *sizes,
+            ahead_blocks: shape.ahead_blocks,
             jobs,
             lanes: lanes_carved.collect::<Result<_>>()?,
             done: slots.iter().map(|_| None).collect(),
@@ -208,7 +222,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
             usize::MAX
         } else {
             let multiprocessors = usize::try_from(ahead.device().info().multiprocessors);
-            AHEAD_BLOCKS_PER_MULTIPROCESSOR * multiprocessors.unwrap_or(1).max(1)
+            self.ahead_blocks * multiprocessors.unwrap_or(1).max(1)
         };
         for slab in 0..plan.slab_count {
             let slot_index = self.slabs_begun % slot_count;
