@@ -47,34 +47,88 @@ CUZK_FN void store(const Fr (&x)[8], Fr* data, const NttPass& pass, u64 first, u
     }
 }
 
-// Multiplies x[k] by the k-th power of the column's twiddle.
-CUZK_FN void twist(Fr (&x)[8], const NttQuad* tables, const NttLevel& level, u32 c) {
-    const NttColumn column = cuzk::ntt_column(tables, level, c);
+// Where the thread's first element lies while it owns `field`.
+CUZK_FN u64 first_index(const NttPass& pass, u32 field) {
+    return cuzk::ntt_index(pass, cuzk::ntt_base(pass), cuzk::ntt_spread(field));
+}
+
+// log2 of the distance between elements whose tile indices differ in bit `field`.
+CUZK_FN u32 log_step(const NttPass& pass, u32 field) { return field + pass.log_stride - pass.log_columns; }
+
+// A round of radix 8 in `field` has sub-blocks of 8^level elements.
+CUZK_FN u32 level_of(const NttPass& pass, u32 field) { return log_step(pass, field) / 3; }
+
+CUZK_FN u32 column_of(const NttPass& pass, u32 field, u32 log_sub_block) {
+    return static_cast<u32>(first_index(pass, field)) & ((1u << log_sub_block) - 1);
+}
+
+// Multiplies the thread's elements of the tile, but the first unless `all`: that at j, which is the k-th output or input of
+// a butterfly for k = j with its three bits reversed, by the k-th of some factors: halves row / 2 apart, `row` between
+// them, and `one` the factor for k = 1. Two products' code in a loop, so that a round stays within the instruction cache;
+// the next factor is on its way meanwhile.
+CUZK_FN void multiply(NttQuad* tile, u32 field, const NttQuad* one, u32 row, bool all) {
+    const cuzk::NttSlots slots = cuzk::ntt_slots(field);
+    // j = 0, 2, 4, 6 is k = 0, 2, 1, 3, and j + 1 is k + 4.
+    const NttQuad* at = all ? one - row : one;
+    Fr even = cuzk::ntt_join(at[0], at[row / 2]);
+    const NttQuad* const zero = one - row;
+    u32 slot = slots.first;
     CUZK_NO_UNROLL
-    for (u32 factor = 0; factor < column.factors; factor++) {
-        const NttQuad* at = factor == 0 ? column.low : column.high;
-        CUZK_UNROLL
-        for (u32 k = 1; k < 8; k++) {
-            x[k] = cuzk::mul_lazy(cuzk::ntt_twiddle(at, k), x[k]);
+    for (u32 j = 0; j < 8; j += 2) {
+        at = zero + ((j & 2) + (j >> 2) + 4) * row;
+        const Fr odd = cuzk::ntt_join(at[0], at[row / 2]);
+        if (all || j > 0) {
+            cuzk::ntt_put(tile, slot, cuzk::mul_lazy(even, cuzk::ntt_get(tile, slot)));
         }
+        if (j < 6) {
+            const u32 next = j + 2;
+            at = zero + ((next & 2) + (next >> 2)) * row;
+            even = cuzk::ntt_join(at[0], at[row / 2]);
+        }
+        const u32 odd_slot = slot ^ slots.bit0;
+        cuzk::ntt_put(tile, odd_slot, cuzk::mul_lazy(odd, cuzk::ntt_get(tile, odd_slot)));
+        slot ^= slots.bit1 ^ ((j & 2) != 0 ? slots.bit2 : 0);
     }
 }
 
-// Multiplies x by one power of the column's twiddle.
-CUZK_FN void twist_one(Fr& x, const NttQuad* tables, const NttLevel& level, u32 c, u32 exponent) {
-    const NttColumn column = cuzk::ntt_column(tables, level, c);
+// The factors of a round of radix 8 in `field`, to the tile.
+CUZK_FN void twist(NttQuad* tile, const NttQuad* tables, const NttLevel* levels, const Fr* scale, const NttPass& pass,
+                   u32 field) {
+    const u32 level = level_of(pass, field);
+    if (level == 0) {
+        if (pass.scaled != 0) {
+            multiply(tile, field, reinterpret_cast<const NttQuad*>(scale + 1), 2, true);
+        }
+        return;
+    }
+    const NttColumn column = cuzk::ntt_column(tables, levels[level], column_of(pass, field, 3 * level));
     CUZK_NO_UNROLL
     for (u32 factor = 0; factor < column.factors; factor++) {
-        const NttQuad* at = factor == 0 ? column.low : column.high;
-        x = cuzk::mul_lazy(cuzk::ntt_twiddle(at, exponent), x);
+        multiply(tile, field, factor == 0 ? column.low : column.high, 64, false);
     }
 }
 
-// Multiplies x[k] by scale[k].
-CUZK_FN void rescale(Fr (&x)[8], const Fr* scale) {
-    CUZK_UNROLL
-    for (u32 k = 0; k < 8; k++) {
-        x[k] = cuzk::mul_lazy(scale[k], x[k]);
+// Those of a round of radix 2 or 4: element j = 4 a + (column) or 2 a + (column) is the output or input a with its bits
+// reversed. What is x^k in radix 8 is x^(4k) in radix 2 and x^(2k) in radix 4.
+template <u32 LOG_RADIX>
+CUZK_FN void twist_short(NttQuad* tile, const NttQuad* tables, const NttLevel* levels, const NttPass& pass, u32 field) {
+    const u32 log_sub_block = pass.log_block - LOG_RADIX;
+    const u32 first_column = column_of(pass, field, log_sub_block);
+    const NttLevel level = levels[log_sub_block / 3];
+    const cuzk::NttSlots slots = cuzk::ntt_slots(field);
+    constexpr u32 columns = 8 >> LOG_RADIX;
+    CUZK_NO_UNROLL
+    for (u32 j = columns; j < 8; j++) {
+        const u32 c = first_column + ((j & (columns - 1)) << log_step(pass, field));
+        const u32 exponent = cuzk::reverse3(j & ~(columns - 1)) * columns;
+        const NttColumn column = cuzk::ntt_column(tables, level, c);
+        const u32 place = cuzk::ntt_slot_of(slots, j);
+        Fr x = cuzk::ntt_get(tile, place);
+        CUZK_NO_UNROLL
+        for (u32 factor = 0; factor < column.factors; factor++) {
+            x = cuzk::mul_lazy(cuzk::ntt_twiddle(factor == 0 ? column.low : column.high, exponent), x);
+        }
+        cuzk::ntt_put(tile, place, x);
     }
 }
 
@@ -86,25 +140,6 @@ CUZK_FN void reverse_registers(Fr (&x)[8]) {
     t = x[3];
     x[3] = x[6];
     x[6] = t;
-}
-
-// The twiddles of a round of radix 2 or 4: register j = 4 a + (column) or 2 a + (column); those of the natural output
-// or input a, which lies at a with its bits reversed. x^k of radix 8 is x^(4k) of radix 2, x^(2k) of radix 4.
-template <u32 LOG_RADIX>
-CUZK_FN void twist_short(Fr (&x)[8], const NttQuad* tables, const NttLevel& level, u32 c, u32 log_step) {
-    if (LOG_RADIX == 1) {
-        CUZK_UNROLL
-        for (u32 j = 0; j < 4; j++) {
-            twist_one(x[4 + j], tables, level, c + (j << log_step), 4);
-        }
-    } else {
-        CUZK_UNROLL
-        for (u32 j = 0; j < 2; j++) {
-            twist_one(x[4 + j], tables, level, c + (j << log_step), 2);
-            twist_one(x[2 + j], tables, level, c + (j << log_step), 4);
-            twist_one(x[6 + j], tables, level, c + (j << log_step), 6);
-        }
-    }
 }
 
 // Natural order in; bit-reversed order out for dif, and the reverse for dit, by which registers it names.
@@ -136,21 +171,6 @@ CUZK_FN void butterfly_short(Fr (&x)[8], const NttPass& pass, const NttQuad* mul
 // The whole tile is loaded and stored through this field where its rows are adjacent: lanes side by side.
 constexpr u32 wide_field = 8;
 
-// Where the thread's first element lies while it owns `field`.
-CUZK_FN u64 first_index(const NttPass& pass, u32 field) {
-    return cuzk::ntt_index(pass, cuzk::ntt_base(pass), cuzk::ntt_spread(field));
-}
-
-// log2 of the distance between elements whose tile indices differ in bit `field`.
-CUZK_FN u32 log_step(const NttPass& pass, u32 field) { return field + pass.log_stride - pass.log_columns; }
-
-// A round of radix 8 in `field` has sub-blocks of 8^level elements.
-CUZK_FN u32 level_of(const NttPass& pass, u32 field) { return log_step(pass, field) / 3; }
-
-CUZK_FN u32 column_of(const NttPass& pass, u32 field, u32 log_sub_block) {
-    return static_cast<u32>(first_index(pass, field)) & ((1u << log_sub_block) - 1);
-}
-
 template <u32 LOG_RADIX>
 CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const Fr* scale,
                  const NttPass& pass) {
@@ -163,32 +183,30 @@ CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
     __syncthreads();
     if (LOG_RADIX < 3) {
         butterfly_short<LOG_RADIX, false>(x, pass, multiples);
-        const u32 log_sub_block = pass.log_block - LOG_RADIX;
-        twist_short<LOG_RADIX>(x, tables, levels[log_sub_block / 3], column_of(pass, field, log_sub_block),
-                               log_step(pass, field));
-        cuzk::ntt_exchange(tile, x, field, field - LOG_RADIX);
+        cuzk::ntt_scatter(tile, x, field);
+        twist_short<LOG_RADIX>(tile, tables, levels, pass, field);
+        __syncthreads();
         field -= LOG_RADIX;
+        cuzk::ntt_gather(tile, x, field);
     }
     CUZK_NO_UNROLL
     while (true) {
         cuzk::butterfly8(x, pass, multiples);
-        const u32 level = level_of(pass, field);
-        if (level > 0) {
-            twist(x, tables, levels[level], column_of(pass, field, 3 * level));
-        } else if (pass.scaled != 0) {
-            rescale(x, scale);
-        }
         reverse_registers(x);
+        cuzk::ntt_scatter(tile, x, field);
+        twist(tile, tables, levels, scale, pass, field);
         if (field == pass.log_columns) {
             break;
         }
-        cuzk::ntt_exchange(tile, x, field, field - 3);
+        __syncthreads();
         field -= 3;
+        cuzk::ntt_gather(tile, x, field);
     }
     if (pass.log_stride == 0) {
-        cuzk::ntt_exchange(tile, x, 0, wide_field);
+        __syncthreads();
         field = wide_field;
     }
+    cuzk::ntt_gather(tile, x, field);
     store(x, data, pass, first_index(pass, field), log_step(pass, field));
 }
 
@@ -197,38 +215,32 @@ CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
                  const NttPass& pass) {
     CUZK_SHARED(NttQuad, multiples, 2 * cuzk::fold_entries);
     CUZK_SHARED_DYNAMIC(NttQuad, tile);
-    const u32 loaded = pass.log_stride == 0 ? wide_field : pass.log_columns;
+    u32 field = pass.log_stride == 0 ? wide_field : pass.log_columns;
     Fr x[8];
-    load(x, source, pass, first_index(pass, loaded), log_step(pass, loaded));
+    load(x, source, pass, first_index(pass, field), log_step(pass, field));
     cuzk::fold_prepare(multiples);
+    cuzk::ntt_scatter(tile, x, field);
     __syncthreads();
-    u32 field = pass.log_columns;
-    if (pass.log_stride == 0) {
-        cuzk::ntt_exchange(tile, x, wide_field, field);
-    }
+    field = pass.log_columns;
     CUZK_NO_UNROLL
     while (true) {
+        twist(tile, tables, levels, scale, pass, field);
+        cuzk::ntt_gather(tile, x, field);
         reverse_registers(x);
-        const u32 level = level_of(pass, field);
-        if (level > 0) {
-            twist(x, tables, levels[level], column_of(pass, field, 3 * level));
-        } else if (pass.scaled != 0) {
-            rescale(x, scale);
-        }
         cuzk::butterfly8(x, pass, multiples);
-        const u32 next = field + 3;
-        if (next + 3 > pass.log_columns + pass.log_rows) {
+        if (field + 6 > pass.log_columns + pass.log_rows) {
             break;
         }
-        cuzk::ntt_exchange(tile, x, field, next);
-        field = next;
+        cuzk::ntt_scatter(tile, x, field);
+        __syncthreads();
+        field += 3;
     }
     if (LOG_RADIX < 3) {
-        cuzk::ntt_exchange(tile, x, field, field + LOG_RADIX);
+        cuzk::ntt_scatter(tile, x, field);
+        __syncthreads();
         field += LOG_RADIX;
-        const u32 log_sub_block = pass.log_block - LOG_RADIX;
-        twist_short<LOG_RADIX>(x, tables, levels[log_sub_block / 3], column_of(pass, field, log_sub_block),
-                               log_step(pass, field));
+        twist_short<LOG_RADIX>(tile, tables, levels, pass, field);
+        cuzk::ntt_gather(tile, x, field);
         butterfly_short<LOG_RADIX, true>(x, pass, multiples);
     }
     store(x, data, pass, first_index(pass, field), log_step(pass, field));

@@ -158,7 +158,7 @@ CUZK_FN void butterfly2(Fr& a0, Fr& a1, const NttQuad* table) {
 }
 
 // Three bits the other way round.
-CUZK_CONST u32 reverse3(u32 j) { return (j & 1) << 2 | (j & 2) | j >> 2; }
+CUZK_FN u32 reverse3(u32 j) { return (j & 1) << 2 | (j & 2) | j >> 2; }
 
 // Tables of twiddles, in chunks of 32 columns: (chunk, exponent 1 to 7, half of an element, column).
 //
@@ -202,28 +202,54 @@ CUZK_FN u32 ntt_spread(u32 field) {
     return (thread >> field) << (field + 3) | (thread & ((1u << field) - 1));
 }
 
-// Eight lanes in a row never meet in a bank, whichever field they own: bits 3 to 5 are added to bits 0 to 2.
-CUZK_FN u32 ntt_slot(u32 t) { return t ^ ((t >> 3) & 7); }
+// Where a tile index lies in shared memory, in bytes within a plane of 16-byte halves. Eight lanes in a row never meet in
+// a bank, whichever field they own: bits 3 to 5 are added to bits 0 to 2. The map is linear over exclusive or.
+CUZK_FN u32 ntt_slot(u32 t) { return (t ^ ((t >> 3) & 7)) * 16; }
 
-CUZK_FN void ntt_put(NttQuad* tile, u32 slot, const Fr& x) {
-    tile[slot] = NttQuad{{x.v[0], x.v[1], x.v[2], x.v[3]}};
-    tile[ntt_tile + slot] = NttQuad{{x.v[4], x.v[5], x.v[6], x.v[7]}};
+// The slots of the eight elements that a thread owns.
+struct NttSlots {
+    u32 first;
+    u32 bit0;
+    u32 bit1;
+    u32 bit2;
+};
+
+// Of the element that comes j-th.
+CUZK_FN u32 ntt_slot_of(const NttSlots& slots, u32 j) {
+    return slots.first ^ ((j & 1) != 0 ? slots.bit0 : 0) ^ ((j & 2) != 0 ? slots.bit1 : 0) ^
+           ((j & 4) != 0 ? slots.bit2 : 0);
 }
 
-CUZK_FN Fr ntt_get(const NttQuad* tile, u32 slot) { return ntt_join(tile[slot], tile[ntt_tile + slot]); }
+CUZK_FN NttSlots ntt_slots(u32 field) {
+    return NttSlots{ntt_slot(ntt_spread(field)), ntt_slot(1u << field), ntt_slot(2u << field), ntt_slot(4u << field)};
+}
 
-// Moves the tile from one field to another. A thread writes where it alone has read before.
-CUZK_FN void ntt_exchange(NttQuad* tile, Fr (&x)[8], u32 from, u32 to) {
-    const u32 old_slot = ntt_slot(ntt_spread(from));
+CUZK_FN void ntt_put(NttQuad* tile, u32 slot, const Fr& x) {
+    char* const at = reinterpret_cast<char*>(tile) + slot;
+    *reinterpret_cast<NttQuad*>(at) = NttQuad{{x.v[0], x.v[1], x.v[2], x.v[3]}};
+    *reinterpret_cast<NttQuad*>(at + 16 * ntt_tile) = NttQuad{{x.v[4], x.v[5], x.v[6], x.v[7]}};
+}
+
+CUZK_FN Fr ntt_get(const NttQuad* tile, u32 slot) {
+    const char* const at = reinterpret_cast<const char*>(tile) + slot;
+    return ntt_join(*reinterpret_cast<const NttQuad*>(at), *reinterpret_cast<const NttQuad*>(at + 16 * ntt_tile));
+}
+
+// The eight elements that a thread owns, to the tile and back. To move to another field: scatter, barrier, gather. A
+// thread writes where it alone has read before, so no barrier is needed between a gather and the next scatter.
+CUZK_FN void ntt_scatter(NttQuad* tile, const Fr (&x)[8], u32 field) {
+    const NttSlots slots = ntt_slots(field);
     CUZK_UNROLL
     for (u32 j = 0; j < 8; j++) {
-        ntt_put(tile, old_slot ^ ntt_slot(j << from), x[j]);
+        ntt_put(tile, ntt_slot_of(slots, j), x[j]);
     }
-    __syncthreads();
-    const u32 new_slot = ntt_slot(ntt_spread(to));
+}
+
+CUZK_FN void ntt_gather(const NttQuad* tile, Fr (&x)[8], u32 field) {
+    const NttSlots slots = ntt_slots(field);
     CUZK_UNROLL
     for (u32 j = 0; j < 8; j++) {
-        x[j] = ntt_get(tile, new_slot ^ ntt_slot(j << to));
+        x[j] = ntt_get(tile, ntt_slot_of(slots, j));
     }
 }
 

@@ -7,8 +7,7 @@ const FULL: u32 = 9;
 
 /// The stages of each pass, finest first; their sum is `log_n`, which is at least 3.
 ///
-/// The coarsest takes what is left; in the others, and in their sum, the stages are a multiple of 3. A
-/// pass whose rows are not adjacent has at most 10 stages, so that two columns lie side by side.
+/// The coarsest takes what is left; in the others, and in their sum, the stages are a multiple of 3.
 pub(super) fn stages(log_n: u32) -> Vec<u32> {
     let mut left = log_n;
     let mut stages = Vec::new();
