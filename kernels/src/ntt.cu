@@ -12,12 +12,13 @@
 //   2^log_block, or log_stride = log_columns = 0 and log_block = log_rows.
 // `tables` and `levels` as cuzk/ntt.cuh says, of the transform's direction, for levels 1 to that of the coarsest round,
 // whose sub-blocks have 2^log_block elements over its radix.
-// `scale` (8): canonical; by which the finest round of all multiplies its k-th output (dif) or input (dit), if
+// `scale` (8): by which the finest round of all multiplies its k-th output (dif) or input (dit), if
 // pass.scaled; that is 1/n and the shift of a coset.
 
 #include "cuzk/ntt.cuh"
 
 using cuzk::Fr;
+using cuzk::FrFactor;
 using cuzk::NttColumn;
 using cuzk::NttLevel;
 using cuzk::NttPass;
@@ -63,27 +64,24 @@ CUZK_FN u32 column_of(const NttPass& pass, u32 field, u32 log_sub_block) {
 }
 
 // Multiplies the thread's elements of the tile, but the first unless `all`: that at j, which is the k-th output or input of
-// a butterfly for k = j with its three bits reversed, by the k-th of some factors: halves row / 2 apart, `row` between
+// a butterfly for k = j with its three bits reversed, by the k-th of some factors: quarters row / 4 apart, `row` between
 // them, and `one` the factor for k = 1. Two products' code in a loop, so that a round stays within the instruction cache;
 // the next factor is on its way meanwhile.
 CUZK_FN void multiply(NttQuad* tile, u32 field, const NttQuad* one, u32 row, bool all) {
     const cuzk::NttSlots slots = cuzk::ntt_slots(field);
     // j = 0, 2, 4, 6 is k = 0, 2, 1, 3, and j + 1 is k + 4.
-    const NttQuad* at = all ? one - row : one;
-    Fr even = cuzk::ntt_join(at[0], at[row / 2]);
     const NttQuad* const zero = one - row;
+    FrFactor even = cuzk::ntt_factor(all ? zero : one, row / 4);
     u32 slot = slots.first;
     CUZK_NO_UNROLL
     for (u32 j = 0; j < 8; j += 2) {
-        at = zero + ((j & 2) + (j >> 2) + 4) * row;
-        const Fr odd = cuzk::ntt_join(at[0], at[row / 2]);
+        const FrFactor odd = cuzk::ntt_factor(zero + ((j & 2) + (j >> 2) + 4) * row, row / 4);
         if (all || j > 0) {
             cuzk::ntt_put(tile, slot, cuzk::mul_lazy(even, cuzk::ntt_get(tile, slot)));
         }
         if (j < 6) {
             const u32 next = j + 2;
-            at = zero + ((next & 2) + (next >> 2)) * row;
-            even = cuzk::ntt_join(at[0], at[row / 2]);
+            even = cuzk::ntt_factor(zero + ((next & 2) + (next >> 2)) * row, row / 4);
         }
         const u32 odd_slot = slot ^ slots.bit0;
         cuzk::ntt_put(tile, odd_slot, cuzk::mul_lazy(odd, cuzk::ntt_get(tile, odd_slot)));
@@ -92,19 +90,19 @@ CUZK_FN void multiply(NttQuad* tile, u32 field, const NttQuad* one, u32 row, boo
 }
 
 // The factors of a round of radix 8 in `field`, to the tile.
-CUZK_FN void twist(NttQuad* tile, const NttQuad* tables, const NttLevel* levels, const Fr* scale, const NttPass& pass,
+CUZK_FN void twist(NttQuad* tile, const NttQuad* tables, const NttLevel* levels, const NttQuad* scale, const NttPass& pass,
                    u32 field) {
     const u32 level = level_of(pass, field);
     if (level == 0) {
         if (pass.scaled != 0) {
-            multiply(tile, field, reinterpret_cast<const NttQuad*>(scale + 1), 2, true);
+            multiply(tile, field, scale + 4, 4, true);
         }
         return;
     }
     const NttColumn column = cuzk::ntt_column(tables, levels[level], column_of(pass, field, 3 * level));
     CUZK_NO_UNROLL
     for (u32 factor = 0; factor < column.factors; factor++) {
-        multiply(tile, field, factor == 0 ? column.low : column.high, 64, false);
+        multiply(tile, field, factor == 0 ? column.low : column.high, cuzk::ntt_row, false);
     }
 }
 
@@ -126,7 +124,8 @@ CUZK_FN void twist_short(NttQuad* tile, const NttQuad* tables, const NttLevel* l
         Fr x = cuzk::ntt_get(tile, place);
         CUZK_NO_UNROLL
         for (u32 factor = 0; factor < column.factors; factor++) {
-            x = cuzk::mul_lazy(cuzk::ntt_twiddle(factor == 0 ? column.low : column.high, exponent), x);
+            const NttQuad* const at = (factor == 0 ? column.low : column.high) + (exponent - 1) * cuzk::ntt_row;
+            x = cuzk::mul_lazy(cuzk::ntt_factor(at, 32), x);
         }
         cuzk::ntt_put(tile, place, x);
     }
@@ -172,7 +171,7 @@ CUZK_FN void butterfly_short(Fr (&x)[8], const NttPass& pass, const NttQuad* mul
 constexpr u32 wide_field = 8;
 
 template <u32 LOG_RADIX>
-CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const Fr* scale,
+CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const NttQuad* scale,
                  const NttPass& pass) {
     CUZK_SHARED(NttQuad, multiples, 2 * cuzk::fold_entries);
     CUZK_SHARED_DYNAMIC(NttQuad, tile);
@@ -211,7 +210,7 @@ CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
 }
 
 template <u32 LOG_RADIX>
-CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const Fr* scale,
+CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const NttQuad* scale,
                  const NttPass& pass) {
     CUZK_SHARED(NttQuad, multiples, 2 * cuzk::fold_entries);
     CUZK_SHARED_DYNAMIC(NttQuad, tile);
@@ -250,10 +249,11 @@ CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
 
 #define NTT_ENTRY(direction, radix, log_radix)                                                                       \
     extern "C" __global__ void __launch_bounds__(256, 2)                                                             \
-        cuzk_ntt_##direction##_##radix(const Fr* source, Fr* data, const Fr* tables, const u32* levels,              \
-                                       const Fr* scale, NttPass pass) {                                              \
+        cuzk_ntt_##direction##_##radix(const Fr* source, Fr* data, const FrFactor* tables, const u32* levels,        \
+                                       const FrFactor* scale, NttPass pass) {                                        \
         direction<log_radix>(source, data, reinterpret_cast<const NttQuad*>(tables),                                 \
-                             reinterpret_cast<const NttLevel*>(levels), scale, pass);                                \
+                             reinterpret_cast<const NttLevel*>(levels), reinterpret_cast<const NttQuad*>(scale),     \
+                             pass);                                                                                  \
     }
 NTT_ENTRY(dif, 2, 1)
 NTT_ENTRY(dif, 4, 2)
@@ -265,8 +265,8 @@ NTT_ENTRY(dit, 8, 3)
 // Transforms of 1, 2 or 4 elements, 2^log_n, `count` of them side by side, one a thread; any number of blocks of at most
 // 256 threads. data (count, 2^log_n), canonical on entry and exit. `length` as in NttPass. With `scaled`, the k-th
 // coefficient is multiplied by scale[k]: an input in bit-reversed order if `reversed_in`, else an output, which then is.
-extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_small(Fr* data, const Fr* scale, Fr i, u64 count, u32 log_n,
-                                                                 u32 length, u32 reversed_in, u32 scaled) {
+extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_small(Fr* data, const FrFactor* scale, FrFactor i, u64 count,
+                                                                 u32 log_n, u32 length, u32 reversed_in, u32 scaled) {
     const u32 n = 1u << log_n;
     for (u64 at = cuzk::grid_first(); at < count; at += cuzk::grid_stride()) {
         Fr x[4];
@@ -282,7 +282,7 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_small(Fr* data, const
         if (scaled != 0 && reversed_in != 0) {
             CUZK_UNROLL
             for (u32 k = 0; k < 4; k++) {
-                x[k] = cuzk::mul(scale[k], x[k]);
+                x[k] = cuzk::canonical(cuzk::mul_lazy(scale[k], x[k]));
             }
         }
         if (log_n == 1) {
@@ -293,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_small(Fr* data, const
             const Fr u0 = cuzk::add(x[0], x[2]);
             const Fr u1 = cuzk::add(x[1], x[3]);
             const Fr v0 = cuzk::sub(x[0], x[2]);
-            const Fr v1 = cuzk::mul(i, cuzk::sub(x[1], x[3]));
+            const Fr v1 = cuzk::canonical(cuzk::mul_lazy(i, cuzk::sub(x[1], x[3])));
             x[0] = cuzk::add(u0, u1);
             x[1] = cuzk::add(v0, v1);
             x[2] = cuzk::sub(u0, u1);
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_small(Fr* data, const
         if (scaled != 0 && reversed_in == 0) {
             CUZK_UNROLL
             for (u32 k = 0; k < 4; k++) {
-                x[k] = cuzk::mul(scale[k], x[k]);
+                x[k] = cuzk::canonical(cuzk::mul_lazy(scale[k], x[k]));
             }
         }
         if (log_n == 2 && reversed_in == 0) {
@@ -323,7 +323,7 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_small(Fr* data, const
 // out: ceil(count / 32) chunks. roots (33): a primitive 2^b-th root at b, canonical. The k-th power of
 // w^c for `odd` = 0, of w^c v otherwise; w = roots[log_order], v = roots[log_order + 1].
 extern "C" __global__ void __launch_bounds__(256)
-    cuzk_ntt_twiddles(Fr* out, const Fr* roots, u32 log_order, u32 odd, u32 count) {
+    cuzk_ntt_twiddles(FrFactor* out, const Fr* roots, u32 log_order, u32 odd, u32 count) {
     const u32 c = cuzk::grid_first();
     if (c >= count) {
         return;
@@ -340,10 +340,13 @@ extern "C" __global__ void __launch_bounds__(256)
     Fr power = base;
     CUZK_NO_UNROLL
     for (u32 k = 1; k < 8; k++) {
-        const Fr value = cuzk::canonical(power);
-        at[0] = NttQuad{{value.v[0], value.v[1], value.v[2], value.v[3]}};
-        at[32] = NttQuad{{value.v[4], value.v[5], value.v[6], value.v[7]}};
-        at += 64;
+        const FrFactor factor = cuzk::to_factor(cuzk::canonical(power));
+        CUZK_UNROLL
+        for (u32 quarter = 0; quarter < 4; quarter++) {
+            const u32* const from = quarter < 2 ? factor.v + 4 * quarter : factor.quotient + 4 * (quarter - 2);
+            at[32 * quarter] = NttQuad{{from[0], from[1], from[2], from[3]}};
+        }
+        at += cuzk::ntt_row;
         power = cuzk::mul_lazy(base, power);
     }
 }

@@ -78,6 +78,20 @@ CUZK_FN void madc_wide_top(u32& lo, u32& hi, u32 a, u32 b, u32 c_lo, u32 c_hi) {
                  : "=&r"(lo), "=r"(hi)
                  : "r"(a), "r"(b), "r"(c_lo), "r"(c_hi));
 }
+// (hi, lo) = a b + (c_hi, c_lo) + carry modulo 2^64
+CUZK_FN void madc_wide(u32& lo, u32& hi, u32 a, u32 b, u32 c_lo, u32 c_hi) { madc_wide_top(lo, hi, a, b, c_lo, c_hi); }
+// (hi, lo) = a b + (c_hi, c_lo) modulo 2^64
+CUZK_FN void mad_wide(u32& lo, u32& hi, u32 a, u32 b, u32 c_lo, u32 c_hi) {
+    asm volatile("mad.lo.cc.u32 %0, %2, %3, %4;\n\tmadc.hi.u32 %1, %2, %3, %5;"
+                 : "=&r"(lo), "=r"(hi)
+                 : "r"(a), "r"(b), "r"(c_lo), "r"(c_hi));
+}
+// a b + c + carry modulo 2^32
+CUZK_FN u32 madc_lo(u32 a, u32 b, u32 c) {
+    u32 r;
+    asm volatile("madc.lo.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+    return r;
+}
 // -x, spelled so that ptxas does not fold the negation into later products and split their pairs.
 CUZK_FN u32 negate_hidden(u32 x) {
     u32 r;
@@ -168,6 +182,13 @@ CUZK_FN void madc_wide_top(u32& lo, u32& hi, u32 a, u32 b, u32 c_lo, u32 c_hi) {
         flag::fail("a carry is lost at the top of a product");
     }
 }
+CUZK_FN void madc_wide(u32& lo, u32& hi, u32 a, u32 b, u32 c_lo, u32 c_hi) {
+    (void)flag::mad(lo, hi, a, b, c_lo, c_hi, flag::take(flag::Kind::carry));
+}
+CUZK_FN void mad_wide(u32& lo, u32& hi, u32 a, u32 b, u32 c_lo, u32 c_hi) {
+    (void)flag::mad(lo, hi, a, b, c_lo, c_hi, 0);
+}
+CUZK_FN u32 madc_lo(u32 a, u32 b, u32 c) { return a * b + c + flag::take(flag::Kind::carry); }
 CUZK_FN u32 negate_hidden(u32 x) { return 0u - x; }
 
 #endif

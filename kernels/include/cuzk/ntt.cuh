@@ -6,20 +6,20 @@
 // shared memory and the field moves.
 //
 // Ranges, in multiples of r: elements are below 2 between rounds, also in memory between passes; below 1 in what a
-// transform takes and gives. Within a butterfly they are signed numbers of nine words, so that sums and differences
+// transform takes and gives. Products are below 1.71, of elements that a pass has just loaded below 1.91. Within a butterfly they are signed numbers of nine words, so that sums and differences
 // need no comparison; before a product, and at its end, `fold` brings them into [0, 1.553).
 #pragma once
 
-#include "cuzk/fr.cuh"
+#include "cuzk/factor.cuh"
 #include "cuzk/shared.cuh"
 
 namespace cuzk {
 
 // What a pass does; the same for all its blocks.
 struct alignas(16) NttPass {
-    Fr i;                // w8^2, w8 the direction's primitive eighth root
-    Fr half_sum;         // (w8 + w8^3) / 2
-    Fr half_difference;  // (w8 - w8^3) / 2
+    FrFactor i;                // w8^2, w8 the direction's primitive eighth root
+    FrFactor half_sum;         // (w8 + w8^3) / 2
+    FrFactor half_difference;  // (w8 - w8^3) / 2
     u64 length;          // elements of each transform that are read; those behind them are zero
     u64 total;           // elements of the array: transforms side by side
     u32 log_n;           // elements of a transform
@@ -160,12 +160,13 @@ CUZK_FN void butterfly2(Fr& a0, Fr& a1, const NttQuad* table) {
 // Three bits the other way round.
 CUZK_FN u32 reverse3(u32 j) { return (j & 1) << 2 | (j & 2) | j >> 2; }
 
-// Tables of twiddles, in chunks of 32 columns: (chunk, exponent 1 to 7, half of an element, column).
+// Tables of twiddles, in chunks of 32 columns: (chunk, exponent 1 to 7, quarter of a factor, column).
 //
 // Level l serves sub-blocks of S = 8^l elements: the twiddle of column c < S and exponent k is t(S, c)^k, where t is
 // w_(8S)^c on the domain and w_(16S)^(2c + 1) on the odd coset. A level is whole, or a product of two: the table of
 // the low bits of c and that of the high bits.
-constexpr u32 ntt_chunk = 7 * 2 * 32;
+constexpr u32 ntt_chunk = 7 * 4 * 32;
+constexpr u32 ntt_row = 4 * 32;
 
 struct alignas(16) NttLevel {
     u32 low;       // first chunk
@@ -192,8 +193,19 @@ CUZK_FN NttColumn ntt_column(const NttQuad* tables, const NttLevel& level, u32 c
     };
 }
 
-CUZK_FN Fr ntt_twiddle(const NttQuad* column, u32 exponent) {
-    return ntt_join(column[(exponent - 1) * 64], column[(exponent - 1) * 64 + 32]);
+// Quarters `step` apart.
+CUZK_FN FrFactor ntt_factor(const NttQuad* at, u32 step) {
+    FrFactor f;
+    CUZK_UNROLL
+    for (u32 k = 0; k < 4; k++) {
+        const NttQuad quarter = at[k * step];
+        u32* const to = k < 2 ? f.v + 4 * k : f.quotient + 4 * (k - 2);
+        CUZK_UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            to[i] = quarter.w[i];
+        }
+    }
+    return f;
 }
 
 // The thread's place in a tile while it owns the three bits from `field` on.

@@ -1,6 +1,7 @@
 //! `kernels/src/ntt.cu`: transforms over Fr, pass by pass. `docs/ntt.md` has the mathematics; `cuzk-ntt`
 //! puts passes together.
 
+mod factor;
 mod pass;
 mod twiddles;
 
@@ -9,6 +10,7 @@ use cuzk_field::Fr;
 use crate::declare::kernels;
 use crate::device_type::{DeviceType, Ptr, PtrMut};
 
+pub use factor::Factor;
 pub use pass::{Pass, Scale, dif, dit, small};
 pub use twiddles::{MAX_LOG_N, Points, Twiddles, TwiddlesRequest};
 
@@ -29,9 +31,9 @@ const SHARED_BYTES: u32 = 32 * TILE as u32;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct PassArguments {
-    i: Fr,
-    half_sum: Fr,
-    half_difference: Fr,
+    i: Factor,
+    half_sum: Factor,
+    half_difference: Factor,
     length: u64,
     total: u64,
     log_n: u32,
@@ -51,27 +53,27 @@ unsafe impl DeviceType for PassArguments {
     }
 }
 
-const _: () = assert!(size_of::<PassArguments>() == 144);
+const _: () = assert!(size_of::<PassArguments>() == 240);
 
 kernels! {
     module "ntt";
     /// See [`dif`].
-    DIF_2 = cuzk_ntt_dif_2[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Fr>, levels: Ptr<u32>, scale: Ptr<Fr>, pass: PassArguments);
+    DIF_2 = cuzk_ntt_dif_2[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dif`].
-    DIF_4 = cuzk_ntt_dif_4[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Fr>, levels: Ptr<u32>, scale: Ptr<Fr>, pass: PassArguments);
+    DIF_4 = cuzk_ntt_dif_4[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dif`].
-    DIF_8 = cuzk_ntt_dif_8[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Fr>, levels: Ptr<u32>, scale: Ptr<Fr>, pass: PassArguments);
+    DIF_8 = cuzk_ntt_dif_8[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dit`].
-    DIT_2 = cuzk_ntt_dit_2[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Fr>, levels: Ptr<u32>, scale: Ptr<Fr>, pass: PassArguments);
+    DIT_2 = cuzk_ntt_dit_2[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dit`].
-    DIT_4 = cuzk_ntt_dit_4[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Fr>, levels: Ptr<u32>, scale: Ptr<Fr>, pass: PassArguments);
+    DIT_4 = cuzk_ntt_dit_4[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dit`].
-    DIT_8 = cuzk_ntt_dit_8[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Fr>, levels: Ptr<u32>, scale: Ptr<Fr>, pass: PassArguments);
+    DIT_8 = cuzk_ntt_dit_8[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`small`].
     SMALL = cuzk_ntt_small[THREADS](
         data: PtrMut<Fr>,
-        scale: Ptr<Fr>,
-        i: Fr,
+        scale: Ptr<Factor>,
+        i: Factor,
         count: u64,
         log_n: u32,
         length: u32,
@@ -79,5 +81,5 @@ kernels! {
         scaled: u32,
     );
     /// See [`Twiddles::new`].
-    TWIDDLES = cuzk_ntt_twiddles[THREADS](out: PtrMut<Fr>, roots: Ptr<Fr>, log_order: u32, odd: u32, count: u32);
+    TWIDDLES = cuzk_ntt_twiddles[THREADS](out: PtrMut<Factor>, roots: Ptr<Fr>, log_order: u32, odd: u32, count: u32);
 }

@@ -5,7 +5,7 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
 use super::twiddles::{Points, Twiddles, top_level};
 use super::{
-    DIF_2, DIF_4, DIF_8, DIT_2, DIT_4, DIT_8, LOG_TILE, PassArguments, SHARED_BYTES, SMALL,
+    DIF_2, DIF_4, DIF_8, DIT_2, DIT_4, DIT_8, Factor, LOG_TILE, PassArguments, SHARED_BYTES, SMALL,
     THREADS, TILE,
 };
 use crate::declare::Kernel;
@@ -40,9 +40,9 @@ pub struct Pass {
 type PassKernel = Kernel<(
     Ptr<Fr>,
     PtrMut<Fr>,
-    Ptr<Fr>,
+    Ptr<Factor>,
     Ptr<u32>,
-    Ptr<Fr>,
+    Ptr<Factor>,
     PassArguments,
 )>;
 
@@ -146,7 +146,7 @@ fn is_scaled(twiddles: &Twiddles, scale: Scale) -> bool {
 }
 
 /// The eight factors for this size.
-fn scale_of(twiddles: &Twiddles, log_n: u32, scale: Scale) -> DeviceView<'_, Fr> {
+fn scale_of(twiddles: &Twiddles, log_n: u32, scale: Scale) -> DeviceView<'_, Factor> {
     let row = 2 * log_n as usize + usize::from(scale == Scale::OverN);
     twiddles.scales.view().slice(8 * row..8 * (row + 1))
 }

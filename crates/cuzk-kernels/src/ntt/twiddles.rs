@@ -3,7 +3,7 @@
 use cuzk_field::{Field as _, Fr, RootGenerator};
 use cuzk_gpu_mem::{DeviceBuf, Stream};
 
-use super::{THREADS, TWIDDLES};
+use super::{Factor, THREADS, TWIDDLES};
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Shape};
 
@@ -36,10 +36,10 @@ pub struct TwiddlesRequest {
 /// order 2^31, and beyond the next size there are none in the field.
 pub const MAX_LOG_N: u32 = 30;
 
-/// Elements of `Fr` in a chunk: 32 columns of 7 powers.
+/// Factors in a chunk: 32 columns of 7 powers.
 const CHUNK: usize = 7 * 32;
 
-/// Levels up to this one are always whole: 1.2 MB together.
+/// Levels up to this one are always whole: 2.4 MB together.
 const ALWAYS_WHOLE: u32 = 4;
 
 /// log8 of the sub-blocks of the coarsest round of a transform of 2^`log_n` elements; 0 where no round
@@ -118,7 +118,7 @@ fn table_bytes(levels: &[Level]) -> u64 {
         .zip(levels)
         .map(|(number, level)| level.chunks(number))
         .sum();
-    chunks * (CHUNK * size_of::<Fr>()) as u64
+    chunks * (CHUNK * size_of::<Factor>()) as u64
 }
 
 /// Twiddles of one family, direction and set of points, for all sizes up to 2^max_log_n.
@@ -127,14 +127,14 @@ fn table_bytes(levels: &[Level]) -> u64 {
 #[derive(Debug)]
 pub struct Twiddles {
     request: TwiddlesRequest,
-    pub(super) tables: DeviceBuf<Fr>,
+    pub(super) tables: DeviceBuf<Factor>,
     /// Four words a level, level 0 included: `cuzk::NttLevel`.
     pub(super) levels: DeviceBuf<u32>,
     /// (log_n, with 1/n or without, 8): what the finest round multiplies by.
-    pub(super) scales: DeviceBuf<Fr>,
-    pub(super) i: Fr,
-    pub(super) half_sum: Fr,
-    pub(super) half_difference: Fr,
+    pub(super) scales: DeviceBuf<Factor>,
+    pub(super) i: Factor,
+    pub(super) half_sum: Factor,
+    pub(super) half_difference: Factor,
 }
 
 impl Twiddles {
@@ -158,8 +158,8 @@ impl Twiddles {
         stream.upload_slice(&roots, &mut on_device)?;
 
         let levels = request.levels();
-        let chunks = table_bytes(&levels) as usize / (CHUNK * size_of::<Fr>());
-        let mut tables = device.alloc::<Fr>("twiddles", chunks * CHUNK, stream)?;
+        let chunks = table_bytes(&levels) as usize / (CHUNK * size_of::<Factor>());
+        let mut tables = device.alloc::<Factor>("twiddles", chunks * CHUNK, stream)?;
         let mut directory = vec![0_u32; 4];
         let mut next = 0_usize;
         for (number, level) in (1_u32..).zip(&levels) {
@@ -211,9 +211,9 @@ impl Twiddles {
             tables,
             levels,
             scales: scales_buffer,
-            i: root(2)?,
-            half_sum: (eighth + cube) * half,
-            half_difference: (eighth - cube) * half,
+            i: root(2)?.into(),
+            half_sum: ((eighth + cube) * half).into(),
+            half_difference: ((eighth - cube) * half).into(),
         })
     }
 
@@ -230,7 +230,7 @@ impl Twiddles {
 
 /// For each size, without and with 1/n, the powers of the coset's shift that the finest round takes:
 /// g^(k n / m) for k below its radix m.
-fn scales(request: &TwiddlesRequest) -> Option<Vec<Fr>> {
+fn scales(request: &TwiddlesRequest) -> Option<Vec<Factor>> {
     let mut scales = Vec::new();
     for log_n in 0..=request.max_log_n {
         let base = match request.points {
@@ -240,7 +240,8 @@ fn scales(request: &TwiddlesRequest) -> Option<Vec<Fr>> {
         };
         let over_n = Fr::from(1_u64 << log_n).inverse()?;
         for first in [Fr::ONE, over_n] {
-            scales.extend(std::iter::successors(Some(first), |power| Some(*power * base)).take(8));
+            let powers = std::iter::successors(Some(first), |power| Some(*power * base));
+            scales.extend(powers.take(8).map(Factor::from));
         }
     }
     Some(scales)

@@ -66,8 +66,8 @@ pub struct PlanRequest {
     pub max_log_n: u32,
     /// Which transforms; each takes its own tables.
     pub transforms: Vec<(Direction, Points)>,
-    /// Bytes of device memory that all tables together may take. With 36 bytes for each element of the
-    /// largest transform, and each kind, nothing is computed twice; with less, down to 3 MB a kind,
+    /// Bytes of device memory that all tables together may take. With 73 bytes for each element of the
+    /// largest transform, and each kind, nothing is computed twice; with less, down to 6 MB a kind,
     /// twiddles of the coarsest rounds cost a multiplication more.
     pub max_table_bytes: u64,
 }
