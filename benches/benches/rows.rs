@@ -74,18 +74,19 @@ fn rows(bench: &mut Bench, launcher: &dyn Launcher, shape: Shape, log_n: u32) {
         begun.elapsed().as_secs_f64(),
         "s",
     );
-    let (n, variables) = (r1cs.domain_size(), r1cs.num_variables);
+    let variables = r1cs.num_variables;
     let stream = bench.device.stream("bench").expect("a stream");
 
     let begun = Instant::now();
     let host = HostMatrices::of_r1cs(&r1cs);
-    let matrices = DeviceMatrices::upload(&stream, host, n, variables).expect("the matrices");
+    let matrices = DeviceMatrices::upload(&stream, host, variables).expect("the matrices");
     stream.synchronize().expect("the matrices");
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let seconds = begun.elapsed().as_secs_f64();
     bench.row(format!("{name}: matrices uploaded in"), seconds, "s");
     bench.row(format!("{name}: matrices"), mib(matrices.bytes()), "MiB");
 
+    let n = matrices.num_rows();
     let (mut packing, mut uploads, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
     let (mut a, mut b) = (alloc(&stream, n), alloc(&stream, n));
     let mut scratch = alloc(&stream, matrices.scratch_len());

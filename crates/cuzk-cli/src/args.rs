@@ -193,6 +193,9 @@ pub(crate) struct ProveArgs {
         help_heading = "Resources"
     )]
     pub(crate) device: DeviceChoice,
+    /// Use no more GPU memory than this, as 16GiB [default: what the card has]
+    #[arg(long, value_name = "SIZE", env = "CUZK_VRAM_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
+    pub(crate) vram_limit: Option<u64>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", env = "CUZK_THREADS", help_heading = "Resources", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) threads: Option<u16>,

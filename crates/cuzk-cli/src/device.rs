@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cuzk_gpu_mem::{DeviceInfo, Selector, Unavailable};
+use cuzk_gpu_mem::{Device, DeviceInfo, Selector, Settings, Unavailable};
+use cuzk_groth16::device::Gpu;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -60,46 +61,118 @@ pub(crate) struct DeviceUsed {
     /// What was asked for.
     pub(crate) requested: String,
     /// What proved.
-    pub(crate) used: &'static str,
+    pub(crate) used: String,
     /// Why.
     pub(crate) reason: String,
     /// Host threads.
     pub(crate) threads: usize,
 }
 
-/// Why a GPU that works is not used.
-pub(crate) const NOT_YET: &str = "proving on a GPU is not in this build yet";
+/// What may prove, before it is known how large the circuit is.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    requested: String,
+    threads: usize,
+    vram_limit: Option<u64>,
+    prospect: Prospect,
+}
+
+#[derive(Debug)]
+enum Prospect {
+    /// The CPU, and why.
+    Cpu(String),
+    /// A GPU that was asked for.
+    Gpu(Box<Gpu>),
+    /// A GPU that is there and not opened yet.
+    Maybe(DeviceInfo),
+}
 
 /// Takes a device, and starts the threads. The only place that asks for GPUs to prove on, once.
-pub(crate) fn take(choice: &DeviceChoice, threads: Option<u16>) -> Result<DeviceUsed, Failure> {
-    let reason = match &choice.wanted {
-        Wanted::Cpu => "as asked".to_owned(),
+pub(crate) fn take(
+    choice: &DeviceChoice,
+    threads: Option<u16>,
+    vram_limit: Option<u64>,
+) -> Result<Taken, Failure> {
+    let prospect = match &choice.wanted {
+        Wanted::Cpu => Prospect::Cpu("as asked".to_owned()),
         Wanted::Auto => match find(None) {
-            Ok(info) => unused(&info),
-            Err(why) => format!("no GPU: {why}"),
+            Ok(info) => Prospect::Maybe(info),
+            Err(why) => Prospect::Cpu(format!("no GPU: {why}")),
         },
         Wanted::Cuda(selector) => {
-            let why = match find(selector.as_ref()) {
-                Ok(info) => format!(
-                    "{}; use --device cpu, or auto to take whatever there is",
-                    unused(&info)
-                ),
-                Err(why) => why.to_string(),
-            };
-            return Err(Failure::Device(format!(
-                "no usable device for --device {choice}: {why}"
-            )));
+            let opened = find(selector.as_ref())
+                .map_err(|why| why.to_string())
+                .and_then(|info| open(&info, vram_limit));
+            match opened {
+                Ok(gpu) => Prospect::Gpu(Box::new(gpu)),
+                Err(why) => {
+                    return Err(Failure::Device(format!(
+                        "no usable device for --device {choice}: {why}"
+                    )));
+                }
+            }
         }
     };
-    let threads = start_threads(threads)?;
-    tracing::info!("proving on the CPU, {threads} threads: {reason}");
-    Ok(DeviceUsed {
+    Ok(Taken {
         requested: choice.to_string(),
-        used: "cpu",
-        reason,
-        threads,
+        threads: start_threads(threads)?,
+        vram_limit,
+        prospect,
     })
 }
+
+impl Taken {
+    /// Host threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Whether a GPU was asked for by name, so that nothing else will do.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(self.prospect, Prospect::Gpu(_))
+    }
+
+    /// What proves a circuit of this domain.
+    pub(crate) fn settle(self, domain_size: usize) -> (DeviceUsed, Option<Box<Gpu>>) {
+        let (gpu, reason) = match self.prospect {
+            Prospect::Cpu(reason) => (None, reason),
+            Prospect::Gpu(gpu) => (Some(gpu), "as asked".to_owned()),
+            Prospect::Maybe(info) if domain_size < WORTH_A_GPU => {
+                let reason = format!(
+                    "GPU {} ({}) is there, but a circuit of {domain_size} rows is proved sooner \
+                     than a GPU is opened",
+                    info.ordinal, info.name
+                );
+                (None, reason)
+            }
+            Prospect::Maybe(info) => match open(&info, self.vram_limit) {
+                Ok(gpu) => (Some(Box::new(gpu)), format!("{} works", info.name)),
+                Err(why) => (None, format!("{why} (so it is not used)")),
+            },
+        };
+        let used = match &gpu {
+            Some(gpu) => format!("cuda:{}", gpu.device().info().ordinal),
+            None => "cpu".to_owned(),
+        };
+        let device = DeviceUsed {
+            requested: self.requested,
+            used,
+            reason,
+            threads: self.threads,
+        };
+        let DeviceUsed {
+            used,
+            reason,
+            threads,
+            ..
+        } = &device;
+        tracing::info!("proving on {used}, {threads} threads: {reason}");
+        (device, gpu)
+    }
+}
+
+/// Rows from which on a GPU is worth its start, some 0.3 s of driver and self-test.
+const WORTH_A_GPU: usize = 1 << 14;
 
 /// The GPU named, or the first. Opens none.
 fn find(selector: Option<&Selector>) -> Result<DeviceInfo, Unavailable> {
@@ -107,11 +180,16 @@ fn find(selector: Option<&Selector>) -> Result<DeviceInfo, Unavailable> {
     selector.unwrap_or(&first).pick(&cuzk_gpu_mem::list()?)
 }
 
-fn unused(info: &DeviceInfo) -> String {
-    format!(
-        "GPU {} ({}) is there, but {NOT_YET}",
-        info.ordinal, info.name
-    )
+/// Opens a GPU, loads the kernels and tests it.
+fn open(info: &DeviceInfo, vram_limit: Option<u64>) -> Result<Gpu, String> {
+    let settings = Settings {
+        limit: vram_limit,
+        ..Settings::default()
+    };
+    Device::open(&Selector::Ordinal(info.ordinal), settings)
+        .map_err(cuzk_groth16::device::Error::from)
+        .and_then(|device| Gpu::new(&device))
+        .map_err(|error| format!("GPU {} ({}): {error}", info.ordinal, info.name))
 }
 
 /// Starts the threads, and says how many.

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::DevicesArgs;
-use crate::device::NOT_YET;
 use crate::exit::Failure;
 use crate::memory;
 use crate::report::{Lines, Outcome};
@@ -49,22 +48,21 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
                 }
                 devices.push(entry);
             }
-            lines.line("gpu use", NOT_YET);
-            NOT_YET.to_owned()
+            None
         }
         Err(why) if args.self_test => {
             return Err(Failure::Device(format!("no GPU to test: {why}")));
         }
         Err(why) => {
             lines.line("gpu", format_args!("none: {why}"));
-            why.to_string()
+            Some(why.to_string())
         }
     };
     let json = json!({
         "command": "devices",
         "version": env!("CARGO_PKG_VERSION"),
         "devices": devices,
-        "gpu": { "usable": false, "reason": reason },
+        "gpu": { "usable": reason.is_none(), "reason": reason },
     });
     Ok(Outcome::success(json, lines.finish()))
 }

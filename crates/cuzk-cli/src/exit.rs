@@ -87,6 +87,22 @@ pub(crate) enum Failure {
     Bug(String),
 }
 
+impl From<cuzk_groth16::device::Error> for Failure {
+    fn from(error: cuzk_groth16::device::Error) -> Self {
+        use cuzk_gpu_mem::Error as Memory;
+        use cuzk_groth16::device::Error;
+        match error {
+            Error::Proof(error) => Self::Groth16(error),
+            Error::Memory(
+                error @ (Memory::OutOfMemory(_)
+                | Memory::PinnedBudget { .. }
+                | Memory::HostMemory { .. }),
+            ) => Self::OutOfMemory(error.to_string()),
+            error => Self::Device(error.to_string()),
+        }
+    }
+}
+
 impl Failure {
     /// The exit code of this failure.
     pub(crate) fn exit(&self) -> Exit {

@@ -32,6 +32,13 @@ impl Loader {
         }
     }
 
+    /// Notes where the time of a proof went.
+    pub(crate) fn add_stages(&mut self, proved: &cuzk_groth16::Proved) {
+        let stages = proved.stages.as_slice().iter();
+        self.stages
+            .extend(stages.map(|stage| StageTime::new(stage.name, stage.elapsed)));
+    }
+
     /// The options of a read.
     pub(crate) fn options(&self) -> LoadOptions<'static> {
         LoadOptions {

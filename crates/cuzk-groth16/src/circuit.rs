@@ -4,7 +4,7 @@ use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, QueryLayout, QueryVaria
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::key::KeyRef;
+use crate::key::KeyHeader;
 use crate::rows::Rows;
 
 /// The circuit, in one of the forms in which it comes.
@@ -27,7 +27,7 @@ pub enum Circuit<'a> {
 
 impl Circuit<'_> {
     /// Holds the circuit's counts against the key's.
-    pub(crate) fn check(&self, key: &KeyRef<'_>) -> Result<(), Error> {
+    pub(crate) fn check(&self, key: &KeyHeader) -> Result<(), Error> {
         let same = |what, key, circuit| {
             if key == circuit {
                 Ok(())
@@ -42,7 +42,7 @@ impl Circuit<'_> {
                     key.num_inputs(),
                     r1cs.num_inputs,
                 )?;
-                same("variables", key.num_variables(), r1cs.num_variables)?;
+                same("variables", key.num_variables, r1cs.num_variables)?;
                 for matrix in [&r1cs.a, &r1cs.b, &r1cs.c] {
                     check_matrix(matrix, &r1cs.coefficients, r1cs.num_variables)?;
                     check_rows(r1cs.num_constraints(), matrix.num_rows())?;
@@ -56,8 +56,7 @@ impl Circuit<'_> {
                 if matrices.a.num_rows() > key.domain_size {
                     same("rows in its domain", key.domain_size, matrices.a.num_rows())?;
                 }
-                let fits =
-                    |matrix| check_matrix(matrix, &matrices.coefficients, key.num_variables());
+                let fits = |matrix| check_matrix(matrix, &matrices.coefficients, key.num_variables);
                 fits(&matrices.a)?;
                 fits(&matrices.b)?;
                 check_rows(matrices.a.num_rows(), matrices.b.num_rows())?;
@@ -72,15 +71,17 @@ impl Circuit<'_> {
     }
 
     /// The variables of a compact key's queries, their numbers held against the key's.
+    /// `of_key` is what the key itself says of them.
     pub(crate) fn query_variables(
         &self,
-        key: &KeyRef<'_>,
+        key: &KeyHeader,
+        of_key: Option<&QueryVariables>,
     ) -> Result<Option<QueryVariables>, Error> {
         if key.query_layout == QueryLayout::Full {
             return Ok(None);
         }
         let variables = match self {
-            _ if key.variables.is_some() => key.variables.cloned().unwrap_or_default(),
+            _ if of_key.is_some() => of_key.cloned().unwrap_or_default(),
             Self::R1cs(r1cs) => QueryVariables::of(r1cs),
             Self::Rows {
                 variables: Some(variables),
@@ -99,8 +100,8 @@ impl Circuit<'_> {
             }
         };
         let counts = [
-            ("points in A", key.a_query.len(), variables.a.len()),
-            ("points in B", key.b_g1_query.len(), variables.b.len()),
+            ("points in A", key.points_in_a, variables.a.len()),
+            ("points in B", key.points_in_b, variables.b.len()),
         ];
         for (what, key, circuit) in counts {
             if key != circuit {
@@ -110,10 +111,10 @@ impl Circuit<'_> {
         let given = variables.a.iter().chain(&variables.b);
         match given
             .max()
-            .filter(|index| **index as usize >= key.num_variables())
+            .filter(|index| **index as usize >= key.num_variables)
         {
             Some(index) => Err(Error::Circuit {
-                what: format!("variable {index} is not one of {}", key.num_variables()),
+                what: format!("variable {index} is not one of {}", key.num_variables),
             }),
             None => Ok(Some(variables)),
         }

@@ -38,6 +38,41 @@ pub struct KeyRef<'a> {
     pub l_query: &'a dyn Bases<Fp>,
 }
 
+/// A key but for the points of its queries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyHeader {
+    /// Roots of unity and H basis.
+    pub flavour: KeyFlavour,
+    /// n.
+    pub domain_size: usize,
+    /// The verifying key.
+    pub vk: VerifyingKey,
+    /// beta in G1.
+    pub beta_g1: G1Affine,
+    /// delta in G1.
+    pub delta_g1: G1Affine,
+    /// Which variables the A and B queries cover.
+    pub query_layout: QueryLayout,
+    /// All variables, ONE included.
+    pub num_variables: usize,
+    /// Points of the A query.
+    pub points_in_a: usize,
+    /// Points of each B query.
+    pub points_in_b: usize,
+}
+
+impl KeyHeader {
+    /// The first variable that L has a point for.
+    pub fn first_in_l(&self) -> usize {
+        self.flavour.first_in_l(self.num_inputs())
+    }
+
+    /// Inputs, ONE included.
+    pub fn num_inputs(&self) -> usize {
+        self.vk.gamma_abc_g1.len()
+    }
+}
+
 impl<'a> From<&'a ProvingKey> for KeyRef<'a> {
     fn from(key: &'a ProvingKey) -> Self {
         Self {
@@ -67,6 +102,21 @@ impl<'a> From<&'a PreparedKey> for KeyRef<'a> {
 }
 
 impl KeyRef<'_> {
+    /// All but the queries.
+    pub fn header(&self) -> KeyHeader {
+        KeyHeader {
+            flavour: self.flavour,
+            domain_size: self.domain_size,
+            vk: self.vk.clone(),
+            beta_g1: self.beta_g1,
+            delta_g1: self.delta_g1,
+            query_layout: self.query_layout,
+            num_variables: self.num_variables(),
+            points_in_a: self.a_query.len(),
+            points_in_b: self.b_g1_query.len(),
+        }
+    }
+
     /// Inputs, ONE included.
     pub fn num_inputs(&self) -> usize {
         self.vk.gamma_abc_g1.len()

@@ -1,18 +1,19 @@
 //! The prover.
 
-use cuzk_field::{Fp, Fp2, G1Xyzz, G2Xyzz, Scalar, Xyzz};
+use cuzk_field::{Fp, Scalar};
 use cuzk_formats::{HBasis, Proof, QueryVariables, Witness};
 use cuzk_msm::{Bases, Selection, msm_selected};
 use cuzk_ntt::{Domain, quotient_coefficients, quotient_odd_values, quotient_products};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::blinding::Blinding;
 use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
 use crate::rows::Rows;
+use crate::setup::{Setup, Sums};
 use crate::stages::{Clock, StageCallback, Stages, StopCheck};
-use crate::verifier::{Infinity, Verifier, check_point};
+use crate::verifier::Verifier;
 
 /// How to prove.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl ProveOptions {
         self
     }
 
-    fn blinding(&self) -> Result<Blinding, Error> {
+    pub(crate) fn blinding(&self) -> Result<Blinding, Error> {
         #[cfg(feature = "caller-blinding")]
         if let Some(blinding) = &self.blinding {
             return Ok(blinding.clone());
@@ -131,7 +132,7 @@ impl std::fmt::Debug for ComputedProof {
 pub struct Prover<'k> {
     key: KeyRef<'k>,
     domain: Domain,
-    verifier: Verifier,
+    setup: Setup,
 }
 
 impl<'k> Prover<'k> {
@@ -145,15 +146,9 @@ impl<'k> Prover<'k> {
     pub fn new(key: impl Into<KeyRef<'k>>) -> Result<Self, Error> {
         let key = key.into();
         key.check()?;
-        check_point(&key.beta_g1, || "beta in G1".into(), Infinity::Refused)?;
-        check_point(&key.delta_g1, || "delta in G1".into(), Infinity::Refused)?;
+        let setup = Setup::new(key.header())?;
         let domain = Domain::new(key.domain_size, key.flavour.root_generator)?;
-        let verifier = Verifier::new(&key.vk)?;
-        Ok(Self {
-            key,
-            domain,
-            verifier,
-        })
+        Ok(Self { key, domain, setup })
     }
 
     /// The key.
@@ -163,7 +158,7 @@ impl<'k> Prover<'k> {
 
     /// The verifier of this key's proofs.
     pub fn verifier(&self) -> &Verifier {
-        &self.verifier
+        &self.setup.verifier
     }
 
     /// Proves.
@@ -195,10 +190,10 @@ impl<'k> Prover<'k> {
     ) -> Result<StagedProof, Error> {
         let mut clock = Clock::new(options);
         let witness = witness.values();
-        circuit.check(&self.key)?;
+        circuit.check(&self.setup.header)?;
         let witness_checked = matches!(circuit, Circuit::R1cs(_));
-        self.check_witness(witness)?;
-        let variables = circuit.query_variables(&self.key)?;
+        self.setup.check_witness(witness)?;
+        let variables = circuit.query_variables(&self.setup.header, self.key.variables)?;
         let rows = self.rows(circuit, witness, &mut clock)?;
         Ok(StagedProof {
             rows,
@@ -226,7 +221,7 @@ impl<'k> Prover<'k> {
         } = staged;
         clock.resume(options);
         let witness = witness.values();
-        self.check_witness(witness)?;
+        self.setup.check_witness(witness)?;
         let h = clock.run("quotient", || self.quotient(rows))??;
         let sums = self.sums(h, variables.as_ref(), witness, &mut clock)?;
         Ok(ComputedProof {
@@ -249,30 +244,19 @@ impl<'k> Prover<'k> {
             mut clock,
         } = computed;
         clock.resume(options);
-        let blinding = options.blinding()?;
-        let proof = clock.run("assemble", || self.assemble(&sums, &blinding))?;
-        if options.verify {
-            clock
-                .run("verify", || self.verifier.verify(&public_values, &proof))?
-                .map_err(|_| Error::ProofRejected { witness_checked })?;
-        }
+        let proof = self
+            .setup
+            .finish(&sums, &public_values, options, &mut clock)
+            .map_err(|error| match error {
+                Error::InvalidProof => Error::ProofRejected { witness_checked },
+                error => error,
+            })?;
         Ok(Proved {
             proof,
             public_values,
             verified: options.verify,
             stages: clock.finish(),
         })
-    }
-
-    fn check_witness(&self, witness: &[Scalar]) -> Result<(), Error> {
-        let (expected, found) = (self.key.num_variables(), witness.len());
-        if found != expected {
-            return Err(Error::WitnessLength { expected, found });
-        }
-        if !witness[0].is_one() {
-            return Err(Error::WitnessOne);
-        }
-        Ok(())
     }
 
     /// A w and B w; with a constraint system, checked against C w.
@@ -346,44 +330,4 @@ impl<'k> Prover<'k> {
             b_g2: clock.run("B2", || msm_selected(key.b_g2_query, b_selection, witness))??,
         })
     }
-
-    /// pi_a = alpha + sum A + r delta, pi_b = beta + sum B + s delta,
-    /// pi_c = sum L + sum H + s pi_a + r (beta1 + sum B1 + s delta1) - r s delta1.
-    fn assemble(&self, sums: &Sums, blinding: &Blinding) -> Proof {
-        let (r, s) = (&blinding.r, &blinding.s);
-        let key = &self.key;
-        let delta = G1Xyzz::from(key.delta_g1);
-
-        let mut a = delta.mul_scalar(r);
-        a.add_affine(&key.vk.alpha_g1);
-        a.add_xyzz(&sums.a);
-
-        let mut b = G2Xyzz::from(key.vk.delta_g2).mul_scalar(s);
-        b.add_affine(&key.vk.beta_g2);
-        b.add_xyzz(&sums.b_g2);
-
-        // s delta1 in B1 and - r s delta1 cancel: r (beta1 + sum B1) is left.
-        let mut b_g1 = sums.b_g1;
-        b_g1.add_affine(&key.beta_g1);
-        let mut c = a.mul_scalar(s);
-        c.add_xyzz(&b_g1.mul_scalar(r));
-        c.add_xyzz(&sums.l);
-        c.add_xyzz(&sums.h);
-
-        Proof {
-            a: a.to_affine(),
-            b: b.to_affine(),
-            c: c.to_affine(),
-        }
-    }
-}
-
-/// The five multi-scalar multiplications, which follow from the witness and are wiped.
-#[derive(Zeroize, ZeroizeOnDrop)]
-struct Sums {
-    h: Xyzz<Fp>,
-    l: Xyzz<Fp>,
-    a: Xyzz<Fp>,
-    b_g1: Xyzz<Fp>,
-    b_g2: Xyzz<Fp2>,
 }

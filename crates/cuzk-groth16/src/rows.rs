@@ -32,6 +32,16 @@ impl Rows {
         }
     }
 
+    /// A w.
+    pub(crate) fn a(&self) -> &[Fr] {
+        &self.a
+    }
+
+    /// B w.
+    pub(crate) fn b(&self) -> &[Fr] {
+        &self.b
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.a.len()

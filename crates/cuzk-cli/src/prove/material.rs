@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use cuzk_formats::prepared::KeySource;
 use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, prepared, r1cs, wtns};
+use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{
     Circuit, DifferingRow, ProveOptions, Proved, Prover, first_differing_row, synth,
 };
@@ -142,37 +143,56 @@ impl Material {
         })
     }
 
+    /// Faults of the key are the file's.
+    fn in_key_file(&self, failure: Failure) -> Failure {
+        use cuzk_groth16::Error;
+        match (&self.key_file, failure) {
+            (Some(file), Failure::Groth16(error @ (Error::Key { .. } | Error::Point { .. }))) => {
+                Failure::BadInput {
+                    file: file.clone(),
+                    what: error.to_string(),
+                }
+            }
+            (_, failure) => failure,
+        }
+    }
+
+    fn as_circuit(&self) -> Result<Circuit<'_>, Failure> {
+        match (&self.r1cs, &self.key.matrices) {
+            (Some(r1cs), _) => Ok(Circuit::R1cs(r1cs)),
+            (None, Some((matrices, _))) => Ok(Circuit::Matrices(matrices)),
+            (None, None) => Err(Failure::Bug("neither R1CS nor matrices".into())),
+        }
+    }
+
     pub(super) fn prove(&self, args: &ProveArgs, loader: &mut Loader) -> Result<Proved, Failure> {
-        let in_key_file = |error| match (&self.key_file, error) {
-            (
-                Some(file),
-                error @ (cuzk_groth16::Error::Key { .. } | cuzk_groth16::Error::Point { .. }),
-            ) => Failure::BadInput {
-                file: file.clone(),
-                what: error.to_string(),
-            },
-            (_, error) => error.into(),
-        };
         let prover = StageTime::of(&mut loader.stages, "check key", || {
             Prover::new(self.key.key_ref())
         })
-        .map_err(in_key_file)?;
-        let circuit = match (&self.r1cs, &self.key.matrices) {
-            (Some(r1cs), _) => Circuit::R1cs(r1cs),
-            (None, Some((matrices, _))) => Circuit::Matrices(matrices),
-            (None, None) => return Err(Failure::Bug("neither R1CS nor matrices".into())),
-        };
+        .map_err(|error| self.in_key_file(error.into()))?;
+        let circuit = self.as_circuit()?;
         let bar = Bar::working("proving");
-        let mut options = ProveOptions::default().with_stage_callback(bar.stages());
-        if args.no_verify {
-            options = options.without_verification();
-        }
-        let proved = prover.prove(circuit, &self.witness, &options)?;
+        let proved = prover.prove(circuit, &self.witness, &options(args, &bar))?;
         drop(bar);
-        let stages = proved.stages.as_slice().iter();
-        loader
-            .stages
-            .extend(stages.map(|stage| StageTime::new(stage.name, stage.elapsed)));
+        loader.add_stages(&proved);
+        Ok(proved)
+    }
+
+    pub(super) fn prove_on(
+        &self,
+        gpu: &Gpu,
+        args: &ProveArgs,
+        loader: &mut Loader,
+    ) -> Result<Proved, Failure> {
+        let circuit = self.as_circuit()?;
+        let bar = Bar::working("loading the key onto the GPU");
+        let prover = StageTime::of(&mut loader.stages, "key to GPU", || {
+            DeviceProver::new(gpu, self.key.key_ref(), circuit)
+        })
+        .map_err(|error| self.in_key_file(error.into()))?;
+        let proved = prover.prove(&self.witness, &options(args, &bar))?;
+        drop(bar);
+        loader.add_stages(&proved);
         Ok(proved)
     }
 
@@ -265,6 +285,14 @@ fn check_r1cs_hash(
         key.source.name(),
         blake3::Hash::from(expected)
     )))
+}
+
+fn options(args: &ProveArgs, bar: &Bar) -> ProveOptions {
+    let options = ProveOptions::default().with_stage_callback(bar.stages());
+    if args.no_verify {
+        return options.without_verification();
+    }
+    options
 }
 
 fn check_hash(path: &Path, expected: &blake3::Hash, loader: &mut Loader) -> Result<(), Failure> {

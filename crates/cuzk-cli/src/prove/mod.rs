@@ -25,15 +25,27 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let job = Job::of(args)?;
     let (inputs, targets) = (job.inputs(args), targets(args));
     output::check(&targets, &inputs)?;
-    let device = device::take(&args.device, args.threads)?;
+    let taken = device::take(&args.device, args.threads, args.vram_limit)?;
     let mut loader = Loader::new(&args.load, args.accept_wtns_length_defect);
     let material = match job {
         Job::Files { kind, path } => {
-            Material::of_files(args, kind, path, device.threads, &mut loader)?
+            Material::of_files(args, kind, path, taken.threads(), &mut loader)?
         }
-        Job::Synthetic { log_n } => Material::synthetic(args, log_n, device.threads, &mut loader)?,
+        Job::Synthetic { log_n } => Material::synthetic(args, log_n, taken.threads(), &mut loader)?,
     };
-    let proved = material.prove(args, &mut loader)?;
+    let is_named = taken.is_named();
+    let (mut device, gpu) = taken.settle(material.circuit().domain_size);
+    let proved = match gpu.map(|gpu| material.prove_on(&gpu, args, &mut loader)) {
+        Some(Ok(proved)) => proved,
+        Some(Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))) if !is_named => {
+            device.reason = format!("{} failed: {failure}", device.used);
+            device.used = "cpu".to_owned();
+            tracing::warn!("{}; proving on the CPU", device.reason);
+            material.prove(args, &mut loader)?
+        }
+        Some(Err(failure)) => return Err(failure),
+        None => material.prove(args, &mut loader)?,
+    };
     let format = resolved_format(args, material.convention());
     let result = ProofResult {
         args,

@@ -85,37 +85,46 @@ fn size_class(bytes: usize) -> usize {
     }
 }
 
-/// Makes the system back fresh pages with memory: by several threads where there is much of it, as
+/// Calls `work` with ranges of offsets that make up 0 to `bytes`, on several threads where that is much:
 /// one alone zeroes pages at a tenth of the speed of the bus (1.3 GB/s; docs/measurements.md).
-fn touch(pages: &Pages) {
+fn in_shares(bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     const SHARE: usize = 64 << 20;
-    const PAGE: usize = 4096;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (pages.bytes() / SHARE).clamp(1, cores.min(16));
-    let share = pages.bytes().div_ceil(threads).next_multiple_of(PAGE);
-    let touch_share = |from: usize| {
-        for offset in (from..pages.bytes().min(from + share)).step_by(PAGE) {
+    let threads = (bytes / SHARE).clamp(1, cores.min(16));
+    if threads == 1 {
+        return work(0..bytes);
+    }
+    let share = bytes.div_ceil(threads).next_multiple_of(4096);
+    std::thread::scope(|scope| {
+        for from in (0..bytes).step_by(share) {
+            let work = &work;
+            scope.spawn(move || work(from..bytes.min(from + share)));
+        }
+    });
+}
+
+/// Makes the system back fresh pages with memory.
+fn touch(pages: &Pages) {
+    in_shares(pages.bytes(), |share| {
+        for offset in share.step_by(4096) {
             // SAFETY: within the mapping, which nobody else has yet; volatile, so not elided.
             unsafe { pages.start().add(offset).write_volatile(0) };
-        }
-    };
-    if threads == 1 {
-        return touch_share(0);
-    }
-    std::thread::scope(|scope| {
-        for from in (0..pages.bytes()).step_by(share) {
-            scope.spawn(move || touch_share(from));
         }
     });
 }
 
 /// Zeroes memory that is about to change hands.
 fn wipe(chunk: &Chunk, bytes: usize) {
-    let start = chunk.pages.start().as_ptr();
-    // SAFETY: the chunk is owned here, nobody else refers to it, and `bytes` lies within it.
-    unsafe { std::ptr::write_bytes(start, 0, bytes.min(chunk.pages.bytes())) };
+    in_shares(bytes.min(chunk.pages.bytes()), |share| {
+        // SAFETY: the chunk is owned here, nobody else refers to it; the share lies within it, and the
+        // other threads have others.
+        unsafe {
+            let start = chunk.pages.start().add(share.start).as_ptr();
+            std::ptr::write_bytes(start, 0, share.len());
+        }
+    });
     // The pool hands the pages out again, so the zeroes are not dead; this keeps it certain.
-    std::hint::black_box(start);
+    std::hint::black_box(chunk.pages.start());
 }
 
 impl Pool {

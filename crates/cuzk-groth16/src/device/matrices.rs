@@ -49,21 +49,26 @@ impl<'a> HostMatrices<'a> {
         }
     }
 
-    fn sparse(&self, domain_size: usize, num_variables: usize) -> [SparseRows<'a>; 2] {
+    /// Rows up to the last that may be other than zero.
+    fn num_rows(&self) -> usize {
+        self.a.num_rows().max(self.b.num_rows()) + self.input_rows
+    }
+
+    fn sparse(&self, num_variables: usize) -> [SparseRows<'a>; 2] {
         [(self.a, self.input_rows), (self.b, 0)].map(|(matrix, input_rows)| SparseRows {
             row_offsets: matrix.row_offsets(),
             columns: matrix.columns(),
             coefficients: matrix.coefficients(),
             input_rows,
-            num_rows: domain_size,
+            num_rows: self.num_rows(),
             num_variables,
         })
     }
 
     /// Bytes that they take on the device, some for long rows apart.
-    pub fn device_bytes(&self, domain_size: usize, num_variables: usize) -> u64 {
+    pub fn device_bytes(&self, num_variables: usize) -> u64 {
         let coefficients = self.table.values().len();
-        let matrices = self.sparse(domain_size, num_variables);
+        let matrices = self.sparse(num_variables);
         let rows = |rows| RowMatrix::device_bytes(rows, coefficients);
         Coefficients::device_bytes(coefficients) + matrices.iter().map(rows).sum::<u64>()
     }
@@ -78,24 +83,27 @@ pub struct DeviceMatrices {
 }
 
 impl DeviceMatrices {
-    /// Checks and uploads the matrices of a circuit of `num_variables`, rows appended up to
-    /// `domain_size`. Returns when the host's memory has been read.
+    /// Checks and uploads the matrices of a circuit of `num_variables`. Returns when the host's memory has been read.
     ///
     /// # Errors
     /// When an index is out of bounds, or the device has no room.
     pub fn upload(
         stream: &Stream,
         host: HostMatrices<'_>,
-        domain_size: usize,
         num_variables: usize,
     ) -> cuzk_kernels::Result<Self> {
         let values = host.table.values();
-        let [a, b] = host.sparse(domain_size, num_variables);
+        let [a, b] = host.sparse(num_variables);
         Ok(Self {
             a: RowMatrix::new(stream, &a, values.len())?,
             b: RowMatrix::new(stream, &b, values.len())?,
             coefficients: Coefficients::new(stream, values)?,
         })
+    }
+
+    /// Rows up to the last that may be other than zero, in both.
+    pub fn num_rows(&self) -> usize {
+        self.a.num_rows()
     }
 
     /// Bytes on the device.
@@ -108,7 +116,7 @@ impl DeviceMatrices {
         self.a.scratch_len().max(self.b.scratch_len())
     }
 
-    /// A w and B w in Montgomery form, as many rows as the domain has. Asynchronous; scratch and
+    /// A w and B w in Montgomery form, [`DeviceMatrices::num_rows`] each. Asynchronous; scratch and
     /// outputs hold what follows from the witness.
     ///
     /// # Errors

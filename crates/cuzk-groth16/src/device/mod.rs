@@ -2,10 +2,22 @@
 //!
 //! `docs/proving.md` follows a proof through buffers and streams.
 
+mod error;
+mod generator;
+mod gpu;
+mod incoming;
+mod key;
 mod matrices;
+mod points;
+mod prover;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod witness;
 
+pub use error::{Error, Result};
+pub use gpu::Gpu;
+pub use key::DeviceKey;
 pub use matrices::{DeviceMatrices, HostMatrices};
+pub use prover::{DeviceComputed, DeviceProver, DeviceStaged};
 pub use witness::{DeviceWitness, HostWitness};

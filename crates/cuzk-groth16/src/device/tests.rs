@@ -10,9 +10,11 @@ use cuzk_kernels::witness;
 use cuzk_kernels::{Launcher, rows};
 use cuzk_testkit::Words;
 
-use super::{DeviceMatrices, DeviceWitness, HostMatrices, HostWitness};
+use super::key::Members;
+use super::{DeviceKey, DeviceMatrices, DeviceWitness, Gpu, HostMatrices, HostWitness};
 use crate::rows::Rows;
-use crate::synth::{Instance, Shape};
+use crate::synth::{Instance, KeyExponents, KeyFamily, Shape, proving_key};
+use cuzk_formats::QueryVariables;
 
 struct Rig {
     launcher: Box<dyn Launcher>,
@@ -72,18 +74,22 @@ impl Rig {
     fn rows(&self, host: HostMatrices<'_>, n: usize, witness: &[Scalar]) -> [Vec<Fr>; 2] {
         let packed = HostWitness::pack(self.device().host(), witness).unwrap();
         let buffers = self.upload(packed);
-        let matrices = DeviceMatrices::upload(&self.stream, host, n, witness.len()).unwrap();
-        assert!(matrices.bytes() >= host.device_bytes(n, witness.len()));
+        let matrices = DeviceMatrices::upload(&self.stream, host, witness.len()).unwrap();
+        assert!(matrices.bytes() >= host.device_bytes(witness.len()));
         let mut scratch = self.alloc(matrices.scratch_len());
+        let rows = matrices.num_rows();
         let (mut a, mut b) = (self.alloc(n), self.alloc(n));
+        for out in [&mut a, &mut b] {
+            self.stream.fill(out.view_mut().slice(rows..), 0).unwrap();
+        }
         matrices
             .evaluate(
                 &*self.launcher,
                 &self.stream,
                 buffers.view(),
                 scratch.view_mut(),
-                a.view_mut(),
-                b.view_mut(),
+                a.view_mut().slice(..rows),
+                b.view_mut().slice(..rows),
             )
             .unwrap();
         [self.read(&a), self.read(&b)]
@@ -112,7 +118,53 @@ on_both!(
     rows_of_many_coefficients,
     rows_of_synthetic_circuits,
     matrices_with_bad_indices_are_refused,
+    generated_keys_are_those_of_the_host,
 );
+
+/// Points made on the device, and points uploaded; circuits with and without points at infinity.
+fn generated_keys_are_those_of_the_host(rig: &Rig) {
+    let gpu = Gpu::new(rig.device()).unwrap();
+    let bitmap = |members: &Members| match members {
+        Members::Range(range) => (Some(range.clone()), vec![], vec![]),
+        Members::Bitmap(bitmap) => (None, rig.read(&bitmap.words), rig.read(&bitmap.ranks)),
+    };
+    for (shape, family) in [
+        (Shape::Porep, KeyFamily::Circom),
+        (Shape::Porep, KeyFamily::Bellman),
+        (Shape::Dense, KeyFamily::Arkworks),
+    ] {
+        let r1cs = Instance::new(shape, 6, 3).unwrap().r1cs;
+        let variables = match family {
+            KeyFamily::Bellman => Some(QueryVariables::of(&r1cs)),
+            KeyFamily::Circom | KeyFamily::Arkworks => None,
+        };
+        let key = proving_key(&r1cs, family, 4).unwrap();
+        let uploaded = DeviceKey::upload(gpu.upload(), &(&key).into(), variables.as_ref()).unwrap();
+        let exponents = KeyExponents::new(&r1cs, family, 4).unwrap();
+        let made = DeviceKey::generate(&gpu, &exponents, variables.as_ref()).unwrap();
+        gpu.upload().synchronize().unwrap();
+        assert_eq!(made.header(), uploaded.header());
+        assert!(rig.read(&made.sparse_g1) == rig.read(&uploaded.sparse_g1));
+        assert!(rig.read(&made.b_g2) == rig.read(&uploaded.b_g2));
+        assert!(rig.read(&made.h) == rig.read(&uploaded.h));
+        assert!(rig.read(&made.h) == key.h_query);
+        assert!(made.bytes() <= DeviceKey::device_bytes(made.header()));
+        for (made, uploaded) in [
+            (&made.a, &uploaded.a),
+            (&made.b, &uploaded.b),
+            (&made.l, &uploaded.l),
+        ] {
+            assert_eq!(
+                (made.first_point, made.points, bitmap(&made.members)),
+                (
+                    uploaded.first_point,
+                    uploaded.points,
+                    bitmap(&uploaded.members)
+                )
+            );
+        }
+    }
+}
 
 /// What a value of a witness is like.
 #[derive(Clone, Copy, Debug)]

@@ -43,7 +43,7 @@ pub fn four_transform_bases(
 ) -> Result<(), Error> {
     let key_ref = KeyRef::from(&*key);
     key_ref.check()?;
-    Circuit::R1cs(r1cs).check(&key_ref)?;
+    Circuit::R1cs(r1cs).check(&key_ref.header())?;
     if matches!(key.flavour.h_basis, HBasis::CosetLagrange { .. }) {
         return Err(Error::Key {
             what: "it is prepared for four transforms already".into(),

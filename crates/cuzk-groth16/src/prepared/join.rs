@@ -30,8 +30,8 @@ pub fn prepare(key: ProvingKey, rows: Rows<'_>, origin: Origin) -> Result<Prepar
         Rows::Of(r1cs) => Circuit::R1cs(r1cs),
         Rows::Zkey(matrices) => Circuit::Matrices(matrices),
     };
-    circuit.check(&key_ref)?;
-    let variables = circuit.query_variables(&key_ref)?;
+    circuit.check(&key_ref.header())?;
+    let variables = circuit.query_variables(&key_ref.header(), key_ref.variables)?;
     let matrices = match rows {
         Rows::Of(r1cs) => matrices_of(r1cs)?,
         Rows::Zkey(matrices) => matrices.clone(),

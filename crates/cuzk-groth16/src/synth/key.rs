@@ -6,6 +6,7 @@ use cuzk_msm::FixedBase;
 
 use super::exponents::KeyExponents;
 use crate::error::Error;
+use crate::key::KeyHeader;
 
 /// Whose conventions a synthetic key follows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,19 +29,8 @@ impl KeyFamily {
     }
 }
 
-/// The points of a key besides its queries.
-#[derive(Clone, Debug)]
-pub struct KeyHeader {
-    /// The verifying key.
-    pub vk: VerifyingKey,
-    /// beta in G1.
-    pub beta_g1: G1Affine,
-    /// delta in G1.
-    pub delta_g1: G1Affine,
-}
-
 impl KeyExponents {
-    /// The few points that are no query.
+    /// All but the queries.
     pub fn header(&self) -> KeyHeader {
         let g1 = FixedBase::new(&G1Affine::generator());
         let g2 = FixedBase::new(&G2Affine::generator());
@@ -48,6 +38,12 @@ impl KeyExponents {
         let single_g2 = |value: Scalar| g2.multiply_all(&[value])[0];
         let [alpha, beta, gamma, delta] = self.secrets;
         KeyHeader {
+            flavour: self.flavour,
+            domain_size: self.domain_size,
+            query_layout: self.query_layout,
+            num_variables: self.flavour.first_in_l(self.gamma_abc.len()) + self.l.len(),
+            points_in_a: self.a.len(),
+            points_in_b: self.b.len(),
             vk: VerifyingKey {
                 alpha_g1: single_g1(alpha),
                 beta_g2: single_g2(beta),
@@ -59,15 +55,14 @@ impl KeyExponents {
             delta_g1: single_g1(delta),
         }
     }
-}
 
-impl KeyExponents {
     /// The key.
     pub fn points(&self) -> ProvingKey {
         let KeyHeader {
             vk,
             beta_g1,
             delta_g1,
+            ..
         } = self.header();
         let g1 = FixedBase::new(&G1Affine::generator());
         let g2 = FixedBase::new(&G2Affine::generator());

@@ -11,4 +11,4 @@ mod random;
 
 pub use circuit::{Instance, Shape};
 pub use exponents::KeyExponents;
-pub use key::{KeyFamily, KeyHeader, proving_key};
+pub use key::{KeyFamily, proving_key};

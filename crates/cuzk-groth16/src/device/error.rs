@@ -1,0 +1,53 @@
+//! What can go wrong on a device.
+
+/// The result of proving on a device.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a device made no proof.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What the CPU prover would have said as well: key, circuit, witness, a proof that does not verify.
+    #[error(transparent)]
+    Proof(#[from] crate::Error),
+    /// Device or pinned memory, streams, the device itself.
+    #[error(transparent)]
+    Memory(#[from] cuzk_gpu_mem::Error),
+    /// Kernels: their images, a launch, the self-test.
+    #[error(transparent)]
+    Kernels(cuzk_kernels::Error),
+    /// Transforms.
+    #[error(transparent)]
+    Ntt(cuzk_ntt::device::Error),
+    /// Sums.
+    #[error(transparent)]
+    Msm(cuzk_msm::device::Error),
+}
+
+impl From<cuzk_kernels::Error> for Error {
+    fn from(error: cuzk_kernels::Error) -> Self {
+        match error {
+            cuzk_kernels::Error::Memory(error) => Self::Memory(error),
+            error => Self::Kernels(error),
+        }
+    }
+}
+
+impl From<cuzk_ntt::device::Error> for Error {
+    fn from(error: cuzk_ntt::device::Error) -> Self {
+        match error {
+            cuzk_ntt::device::Error::Kernels(error) => error.into(),
+            error => Self::Ntt(error),
+        }
+    }
+}
+
+impl From<cuzk_msm::device::Error> for Error {
+    fn from(error: cuzk_msm::device::Error) -> Self {
+        match error {
+            cuzk_msm::device::Error::Memory(error) => Self::Memory(error),
+            cuzk_msm::device::Error::Kernel(error) => error.into(),
+            error => Self::Msm(error),
+        }
+    }
+}
