@@ -30,13 +30,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The benches, one file each.
+/// The benches, one file or folder each.
 fn names() -> Result<Vec<String>> {
     let mut names: Vec<String> = std::fs::read_dir(repo::root().join("benches/benches"))?
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            let is_rust = path.extension()? == "rs";
-            is_rust.then(|| path.file_stem()?.to_str().map(str::to_owned))?
+            let is_bench = path.extension().is_some_and(|extension| extension == "rs")
+                || path.join("main.rs").exists();
+            is_bench.then(|| path.file_stem()?.to_str().map(str::to_owned))?
         })
         .collect();
     names.sort();

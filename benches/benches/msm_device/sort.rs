@@ -1,12 +1,4 @@
-//! Multi-scalar multiplication on a device. `cargo xtask bench msm` runs it after the host's.
-
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a bench reports on its standard streams"
-)]
-
-mod device;
+//! The sort alone: all windows of random and of skewed scalars.
 
 use std::time::Duration;
 
@@ -18,21 +10,8 @@ use cuzk_kernels::bucket_sort::{
 use cuzk_kernels::windows::Windows;
 use cuzk_kernels::{Launcher, Result};
 
-use device::Bench;
-
-fn main() {
-    let mut bench = Bench::open("msm_device");
-    let launcher = match cuzk_kernels::open(&bench.device) {
-        Ok(launcher) => launcher,
-        Err(error) => {
-            eprintln!("msm_device: {error}");
-            std::process::exit(1);
-        }
-    };
-    let stream = bench.device.stream("bench").expect("a stream");
-    sorts(&mut bench, &*launcher, &stream);
-    bench.finish();
-}
+use crate::device::{self, Bench};
+use crate::values::{random_scalar, repeated, words};
 
 /// Median of timed runs, after one that is not counted.
 fn timed(bench: &Bench, stream: &Stream, mut run: impl FnMut() -> Result<()>) -> Duration {
@@ -49,53 +28,10 @@ fn timed(bench: &Bench, stream: &Stream, mut run: impl FnMut() -> Result<()>) ->
     device::median(times)
 }
 
-/// Words of a stream of xorshift64.
-fn words(seed: u64) -> impl FnMut() -> u64 {
-    let mut state = seed | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    }
-}
-
-/// `len` scalars on the device, made from `distinct` that `value` gives.
-fn scalars(stream: &Stream, len: usize, mut value: impl FnMut() -> Scalar) -> DeviceBuf<Scalar> {
-    let distinct = len.min((1 << 22) + 12_345);
-    let values: Vec<Scalar> = (0..distinct).map(|_| value()).collect();
-    let mut buffer = stream
-        .device()
-        .alloc::<Scalar>("scalars", len, stream)
-        .expect("memory");
-    stream
-        .upload_slice(&values, buffer.view_mut().slice(..distinct))
-        .expect("a copy");
-    let mut filled = distinct;
-    while filled < len {
-        let (source, rest) = buffer.view_mut().split_at(filled);
-        let more = filled.min(len - filled);
-        stream
-            .copy(source.into_view().slice(..more), rest.slice(..more))
-            .expect("a copy");
-        filled += more;
-    }
-    buffer
-}
-
-fn random_scalar(word: &mut impl FnMut() -> u64) -> Scalar {
-    loop {
-        let limbs = [word(), word(), word(), word() >> 1];
-        if let Some(scalar) = Scalar::from_limbs(limbs) {
-            return scalar;
-        }
-    }
-}
-
 type Values = Box<dyn FnMut() -> Scalar>;
 
 /// The sort alone: all windows of random and of skewed scalars.
-fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
+pub(crate) fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
     let sizes: &[(u32, u32)] = if bench.real {
         &[(20, 16), (22, 15), (24, 13), (26, 12), (27, 12)]
     } else {
@@ -130,7 +66,7 @@ fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
         }
         for (kind, value) in kinds {
             let n = 1_usize << log_n;
-            let values = scalars(stream, n, value);
+            let values = repeated(stream, n, value).0;
             sort_of(
                 bench,
                 launcher,
