@@ -199,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
 }
 
-// offsets[set] = the terms with scalar one of the sets before.
-// One block. totals: (sets, 2), of ones and of others; offsets: (sets).
+// offsets[set] = the terms with scalar one of the sets before, and behind the last set of all.
+// One block. totals: (sets, 2), of ones and of others; offsets: (sets + 1).
 extern "C" __global__ void __launch_bounds__(32)
     cuzk_sparse_terms_ones_offsets(const u32* totals, u32* offsets, u32 sets) {
     if (threadIdx.x == 0 && blockIdx.x == 0) {
@@ -209,5 +209,6 @@ extern "C" __global__ void __launch_bounds__(32)
             offsets[set] = sum;
             sum += totals[2 * set];
         }
+        offsets[sets] = sum;
     }
 }

@@ -1,12 +1,13 @@
 //! Dense sums: resident, skewed, with little scratch, streamed.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cuzk_field::{Affine, Fp, Fr, Scalar};
 use cuzk_gpu_mem::{DeviceBuf, DeviceView, Stream};
 use cuzk_kernels::Launcher;
-use cuzk_msm::device::{DeviceCurve, MsmPlan, Pending, Scalars};
+use cuzk_msm::device::{DeviceCurve, MsmPlan, Pending, Scalars, Streams};
 
 use crate::device::Bench;
 use crate::values::{expected, points, random_scalar, repeated, room, words};
@@ -115,6 +116,7 @@ pub(crate) fn resident<F: DeviceCurve>(
     name: &str,
     sizes: &[u32],
 ) {
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
     let most = sizes.iter().copied().max().unwrap_or(0);
     let (bases, exponents) = points::<F>(launcher, stream, 1 << most);
     let mut word = words(17);
@@ -123,7 +125,8 @@ pub(crate) fn resident<F: DeviceCurve>(
         let n = 1_usize << log_n;
         let sum = expected::<F>(n, &values, &exponents);
         let info = bench.device.info();
-        let plan = MsmPlan::<F>::resident(info, n, 1, PLENTY).expect("a plan");
+        let plan =
+            MsmPlan::<F>::resident_beside(Some(&streams), info, n, 1, PLENTY).expect("a plan");
         let mut run = Run::new(launcher, stream, plan);
         let (bases, scalars) = (bases.view().slice(..n), scalars.view().slice(..n));
         let (time, clock) = sustained(bench, &[sum], || {
@@ -137,8 +140,10 @@ pub(crate) fn resident<F: DeviceCurve>(
 /// Scalars that share buckets, beside random ones.
 pub(crate) fn skewed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream, log_n: u32) {
     let n = 1_usize << log_n;
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
     let (bases, exponents) = points::<Fp>(launcher, stream, n);
-    let plan = MsmPlan::<Fp>::resident(bench.device.info(), n, 1, PLENTY).expect("a plan");
+    let plan = MsmPlan::<Fp>::resident_beside(Some(&streams), bench.device.info(), n, 1, PLENTY)
+        .expect("a plan");
     let mut run = Run::new(launcher, stream, plan);
     let mut word = words(23);
     let few: Vec<Scalar> = (0..4).map(|_| random_scalar(&mut word)).collect();
@@ -175,12 +180,15 @@ pub(crate) fn skewed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
 /// The same sum in less and less scratch.
 pub(crate) fn budget(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream, log_n: u32) {
     let n = 1_usize << log_n;
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
     let (bases, exponents) = points::<Fp>(launcher, stream, n);
     let mut word = words(29);
     let (scalars, values) = repeated(stream, n, || random_scalar(&mut word));
     let sum = expected::<Fp>(n, &values, &exponents);
     for gib in [5_u64, 10, 20, 40] {
-        let plan = MsmPlan::<Fp>::resident(bench.device.info(), n, 1, gib << 30).expect("a plan");
+        let plan =
+            MsmPlan::<Fp>::resident_beside(Some(&streams), bench.device.info(), n, 1, gib << 30)
+                .expect("a plan");
         assert!(plan.footprint().device <= gib << 30);
         let mut run = Run::new(launcher, stream, plan);
         let (time, clock) = sustained(bench, &[sum], || {
@@ -201,7 +209,8 @@ pub(crate) fn budget(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
             .upload_slice(&elements[..len], target)
             .expect("a copy");
     }
-    let plan = MsmPlan::<Fp>::resident(bench.device.info(), n, 1, PLENTY).expect("a plan");
+    let plan = MsmPlan::<Fp>::resident_beside(Some(&streams), bench.device.info(), n, 1, PLENTY)
+        .expect("a plan");
     let mut run = Run::new(launcher, stream, plan);
     let (time, _) = sustained(bench, &[sum], || {
         run.start(bases.view(), Scalars::Montgomery(montgomery.view()))
@@ -212,6 +221,7 @@ pub(crate) fn budget(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
 /// Bases in pinned memory.
 pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream, log_n: u32) {
     let n = 1_usize << log_n;
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
     let (device_bases, exponents) = points::<Fp>(launcher, stream, n);
     let mut word = words(31);
     let (scalars, values) = repeated(stream, n, || random_scalar(&mut word));
@@ -224,7 +234,9 @@ pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stre
     drop(device_bases);
     let uploads = bench.device.stream("uploads").expect("a stream");
     for gib in [16_u64, 60] {
-        let plan = MsmPlan::<Fp>::streamed(bench.device.info(), n, 1, gib << 30).expect("a plan");
+        let plan =
+            MsmPlan::<Fp>::streamed_beside(Some(&streams), bench.device.info(), n, 1, gib << 30)
+                .expect("a plan");
         let mut run = Run::new(launcher, stream, plan);
         let (time, clock) = sustained(bench, &[sum], || {
             let result = host.pinned("sums", run.plan.result_len()).expect("memory");

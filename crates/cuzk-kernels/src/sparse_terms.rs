@@ -339,7 +339,8 @@ pub fn list(
     }
 }
 
-/// `offsets[set]` = the ones of the sets before; `totals` as [`count`] gives them, set after set.
+/// `offsets[set]` = the ones of the sets before, for one more set than there are; `totals` as [`count`] gives them, set
+/// after set.
 pub fn ones_offsets(
     launcher: &dyn Launcher,
     stream: &Stream,
@@ -347,15 +348,16 @@ pub fn ones_offsets(
     offsets: DeviceViewMut<'_, u32>,
 ) -> Result<()> {
     let entry = ONES_OFFSETS.declaration().entry;
-    length(entry, "totals", 2 * offsets.len(), totals.len())?;
+    let sets = totals.len() / 2;
+    length(entry, "offsets", sets + 1, offsets.len())?;
     let _guards = (totals.on(stream)?, offsets.on(stream)?);
-    // SAFETY: two totals a set; the guards keep both buffers.
+    // SAFETY: two totals a set, and an offset more than sets; the guards keep both buffers.
     unsafe {
         ONES_OFFSETS.launch(
             launcher,
             stream,
-            Shape::blocks(u32::from(!offsets.is_empty()), 32),
-            ((&totals).into(), (&offsets).into(), offsets.len() as u32),
+            Shape::blocks(1, 32),
+            ((&totals).into(), (&offsets).into(), sets as u32),
         )
     }
 }

@@ -265,7 +265,7 @@ fn listed(rig: &Rig) {
             assert_eq!(limbs(&rig.download(&rest_found)), limbs(&rest), "{name}");
         }
         let totals = rig.upload(&all_totals);
-        let mut offsets = rig.alloc(densities.len());
+        let mut offsets = rig.alloc(densities.len() + 1);
         ones_offsets(
             &*rig.launcher,
             &rig.stream,
@@ -276,7 +276,7 @@ fn listed(rig: &Rig) {
         let mut sum = 0;
         for (set, offset) in rig.download::<u32>(&offsets).into_iter().enumerate() {
             assert_eq!(offset, sum);
-            sum += all_totals[2 * set];
+            sum += all_totals.get(2 * set).copied().unwrap_or(0);
         }
     }
 }

@@ -1,27 +1,30 @@
 //! What a sum is cut into, and the memory that takes.
 //!
-//! A *slab* is what is sorted at once: some windows of some scalar vectors. Its entries are summed bucket by bucket and
-//! its windows reduced before the next slab begins, so all slabs use the same memory. Sums of ones, which need no
-//! window, are buckets of their own in the first slab.
+//! A *slab* is what is sorted at once: some windows of some scalar vectors. Its buckets are summed in one or more
+//! *lists*. Either slab follows slab, and all use the same memory, sums of buckets included, since windows are reduced
+//! before the next slab begins; or lists go through a pipeline, in which one is sorted and gathered while another is
+//! added up, and windows are reduced at the end. Sums of ones, which need no window, are buckets of their own before
+//! those of the first slab.
 
 use std::ops::Range;
 
 use cuzk_field::{Affine, Xyzz};
 use cuzk_gpu_mem::{Carve, DeviceInfo};
-use cuzk_kernels::bucket_sort::{PartShape, SortShape};
 use cuzk_kernels::windows::Windows;
 
 use super::DeviceCurve;
-use super::accumulate::AccumulatePlan;
+use super::accumulate::{AccumulatePlan, PipelineShape};
 use super::error::{Error, Result};
-use super::reduce::ReducePlan;
+use super::slab::{Cut, Slab};
 
-/// Entries of a window from which on it is accumulated alone: rounds are then long enough by themselves, and the
-/// fewer buckets a round looks through the better.
-const LARGE_WINDOW: usize = 1 << 24;
-
-/// Windows of a slab from which on recoding the scalars once is cheaper than recoding them for each.
-const RECODED_WINDOWS: usize = 3;
+/// Slabs of entries that are added up at a time, and that are begun and not finished. H200, 2^26 points: 17.5 ms a window,
+/// against 18.0 with one and two, and 18.9 with one of each.
+const LANES: usize = 2;
+const SLOTS: usize = 3;
+/// Entries of a slab of a pipeline: more make it no faster.
+const PIPELINE_ENTRIES: usize = 1 << 26;
+/// With smaller slabs, for want of scratch, there is no pipeline.
+const LEAST_PIPELINE_ENTRIES: usize = 1 << 24;
 
 /// The sizes of the terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,55 +35,22 @@ pub(super) struct Terms {
     pub(super) ones: Vec<usize>,
 }
 
-impl Terms {
-    fn all_ones(&self) -> usize {
-        self.ones.iter().sum()
-    }
-}
-
-/// What is sorted at once.
-#[derive(Debug)]
-pub(super) struct Slab<F> {
-    /// Vectors and windows, in the order of their buckets.
-    pub(super) parts: Vec<(usize, Range<u32>)>,
-    pub(super) shape: SortShape,
-    /// How many buckets of ones precede the others, and how many entries.
-    pub(super) ones: usize,
-    pub(super) ones_entries: usize,
-    pub(super) recodes: bool,
-    /// Ranges of buckets accumulated together.
-    pub(super) calls: Vec<(Range<usize>, AccumulatePlan<F>)>,
-    /// Each of windows with equally many buckets.
-    pub(super) reductions: Vec<Reduction<F>>,
-    /// Where its sums begin.
-    pub(super) first_sum: usize,
-}
-
-/// Windows reduced together.
-#[derive(Debug)]
-pub(super) struct Reduction<F> {
-    /// The slab's buckets that it takes.
-    pub(super) buckets: Range<usize>,
-    pub(super) windows: usize,
-    pub(super) plan: ReducePlan<F>,
-}
-
-/// How long sums of buckets are kept.
+/// What becomes of the sums of a slab's buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// Until the slab is reduced.
-    Slab,
-    /// Over several batches of terms, all slabs at a time.
-    Batches,
+    /// The slab is reduced before the next one.
+    UntilReduced,
+    /// All slabs are reduced at the end, perhaps of several batches of terms.
+    ToTheEnd,
 }
 
-/// How terms are cut into slabs.
+/// How lists follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut {
-    /// Windows of a slab, if not all.
-    group: u32,
-    /// All windows of all vectors in one slab.
-    together: bool,
+pub(super) enum Order {
+    /// One after another, on one stream.
+    Sequence,
+    /// Through a pipeline where there is scratch enough, on streams of its own.
+    Pipeline,
 }
 
 /// A point of the result: of which window of which vector, or the sum of which ones.
@@ -95,15 +65,16 @@ pub(super) enum Label {
 pub(super) struct Layout<F> {
     pub(super) windows: Windows,
     pub(super) terms: Terms,
+    pub(super) keep: Keep,
     cut: Cut,
-    keep: Keep,
     pub(super) slabs: Vec<Slab<F>>,
     pub(super) labels: Vec<Label>,
     pub(super) entries: usize,
     pub(super) offsets: usize,
     pub(super) sums: usize,
-    /// What sorting, accumulating and reducing use one after the other.
+    /// What sorting and reducing use one after the other, and without a pipeline accumulating, too.
     pub(super) work_bytes: usize,
+    pub(super) pipeline: Option<PipelineShape>,
 }
 
 impl<F: DeviceCurve> Layout<F> {
@@ -113,26 +84,40 @@ impl<F: DeviceCurve> Layout<F> {
         windows: Windows,
         terms: &Terms,
         keep: Keep,
+        order: Order,
         limit: usize,
     ) -> Result<Self> {
-        let mut cut = Cut {
-            group: windows.count(),
-            together: true,
-        };
+        if order == Order::Pipeline {
+            let cut = Cut::for_pipeline(&windows, &terms.vectors);
+            let keep = Keep::ToTheEnd;
+            match Self::with_cut(device, windows, terms, keep, order, limit, cut) {
+                Ok(layout) => return Ok(layout),
+                Err(error) if !is_too_much(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        let order = Order::Sequence;
+        let mut cut = Cut::Together;
         loop {
-            let is_least = cut.group == 1 && !cut.together;
-            match Self::with_cut(device, windows, terms, keep, limit, cut) {
+            let is_least = cut
+                == Cut::Groups {
+                    first: 1,
+                    others: 1,
+                };
+            match Self::with_cut(device, windows, terms, keep, order, limit, cut) {
                 Ok(layout) if layout.is_roomy() || is_least => return Ok(layout),
-                Err(error) if is_least => return Err(error),
-                Ok(_) | Err(Error::TooLittleScratch { .. } | Error::TooLarge { .. }) => {}
-                // Too many columns or entries for one sort.
-                Err(Error::Kernel(cuzk_kernels::Error::Length { .. })) => {}
-                Err(error) => return Err(error),
+                Err(error) if is_least || !is_too_much(&error) => return Err(error),
+                Ok(_) | Err(_) => {}
             }
-            if !cut.together || terms.vectors.len() == 1 {
-                cut.group = cut.group.div_ceil(2);
-            }
-            cut.together = false;
+            let group = match cut {
+                Cut::Together if terms.vectors.len() > 1 => windows.count(),
+                Cut::Together => windows.count().div_ceil(2),
+                Cut::Groups { others, .. } => others.div_ceil(2),
+            };
+            cut = Cut::Groups {
+                first: group,
+                others: group,
+            };
         }
     }
 
@@ -143,15 +128,46 @@ impl<F: DeviceCurve> Layout<F> {
         terms: &Terms,
         limit: usize,
     ) -> Result<Self> {
-        Self::with_cut(device, self.windows, terms, self.keep, limit, self.cut)
+        let order = match self.pipeline {
+            Some(_) => Order::Pipeline,
+            None => Order::Sequence,
+        };
+        Self::with_cut(
+            device,
+            self.windows,
+            terms,
+            self.keep,
+            order,
+            limit,
+            self.cut,
+        )
+    }
+
+    /// Makes its memory large enough for batches of the same sum.
+    pub(super) fn cover(&mut self, batches: &[(Range<usize>, Self)]) {
+        for (_, batch) in batches {
+            self.entries = self.entries.max(batch.entries);
+            self.offsets = self.offsets.max(batch.offsets);
+            self.work_bytes = self.work_bytes.max(batch.work_bytes);
+        }
+        if self.pipeline.is_some() {
+            let batches = batches.iter().flat_map(|(_, batch)| batch.plans());
+            let shape = PipelineShape::new(self.plans().chain(batches), LANES, SLOTS);
+            self.pipeline = Some(shape);
+        }
     }
 
     /// Whether no bucket range had to be cut.
     fn is_roomy(&self) -> bool {
+        self.plans().all(|plan| plan.slab_count() == 1)
+    }
+
+    /// The plans of all lists.
+    pub(super) fn plans(&self) -> impl Iterator<Item = &AccumulatePlan<F>> {
         self.slabs
             .iter()
-            .flat_map(|slab| &slab.calls)
-            .all(|(_, call)| call.slab_count() == 1)
+            .flat_map(|slab| &slab.lists)
+            .map(|list| &list.plan)
     }
 
     fn with_cut(
@@ -159,76 +175,30 @@ impl<F: DeviceCurve> Layout<F> {
         windows: Windows,
         terms: &Terms,
         keep: Keep,
+        order: Order,
         limit: usize,
         cut: Cut,
     ) -> Result<Self> {
-        let mut slabs: Vec<Vec<(usize, Range<u32>)>> = Vec::new();
-        let (count, wide) = (windows.count(), windows.wide());
-        if cut.together && terms.vectors.len() == 1 {
-            slabs.push(vec![(0, 0..count)]);
-        } else if cut.together {
-            // Windows with equally many buckets stand beside each other.
-            let vectors = 0..terms.vectors.len();
-            let wide_parts = vectors.clone().map(|vector| (vector, 0..wide));
-            let narrow_parts = vectors.map(|vector| (vector, wide..count));
-            let parts = wide_parts.chain(narrow_parts);
-            slabs.push(parts.filter(|(_, range)| !range.is_empty()).collect());
-        } else {
-            for vector in 0..terms.vectors.len() {
-                for first in (0..count).step_by(cut.group as usize) {
-                    slabs.push(vec![(vector, first..count.min(first + cut.group))]);
-                }
-            }
-        }
-        if slabs.is_empty() {
-            slabs.push(Vec::new());
-        }
         let mut layout = Self {
             windows,
             terms: terms.clone(),
-            cut,
             keep,
-            slabs: Vec::with_capacity(slabs.len()),
+            cut,
+            slabs: Vec::new(),
             labels: (0..terms.ones.len()).map(Label::Ones).collect(),
             entries: 0,
             offsets: 0,
             sums: 0,
             work_bytes: 0,
+            pipeline: None,
         };
-        let mut shapes = Vec::with_capacity(slabs.len());
-        for (index, parts) in slabs.iter().enumerate() {
-            let part_shapes = parts.iter().map(|(vector, windows)| PartShape {
-                scalars: terms.vectors[*vector],
-                windows: windows.clone(),
-            });
-            let shape = SortShape::new(windows, part_shapes.collect())?;
-            let (ones, ones_entries) = if index == 0 {
-                (terms.ones.len(), terms.all_ones())
+        for parts in cut.slabs(&windows, terms.vectors.len()) {
+            let ones: &[usize] = if layout.slabs.is_empty() {
+                &terms.ones
             } else {
-                (0, 0)
+                &[]
             };
-            let entries = ones_entries + shape.max_entries();
-            if entries > u32::MAX as usize {
-                return Err(Error::TooLarge {
-                    what: "entries",
-                    most: u32::MAX as usize,
-                    found: entries,
-                });
-            }
-            layout.entries = layout.entries.max(entries);
-            layout.offsets = layout.offsets.max(ones + shape.buckets() + 1);
-            let sums = ones + shape.buckets();
-            let first_sum = match keep {
-                Keep::Slab => {
-                    layout.sums = layout.sums.max(sums);
-                    0
-                }
-                Keep::Batches => {
-                    layout.sums += sums;
-                    layout.sums - sums
-                }
-            };
-            for (vector, range) in parts {
+            for (vector, range) in &parts {
                 layout
                     .labels
                     .extend(range.clone().map(|window| Label::Window {
@@ -236,17 +206,24 @@ impl<F: DeviceCurve> Layout<F> {
                         window,
                     }));
             }
-            shapes.push((shape, ones, ones_entries, first_sum));
+            let slab = Slab::new(windows, parts, &terms.vectors, ones)?;
+            layout.push(slab)?;
         }
         let fixed = layout.fixed_bytes();
-        let work_limit = limit.saturating_sub(fixed);
-        for (parts, (shape, ones, ones_entries, first_sum)) in slabs.into_iter().zip(shapes) {
-            let mut slab = Slab::new(device, parts, shape, ones, ones_entries, work_limit)?;
-            slab.first_sum = first_sum;
-            layout.work_bytes = layout.work_bytes.max(slab.work_bytes());
-            layout.slabs.push(slab);
-        }
-        if layout.work_bytes > work_limit {
+        let left = limit.saturating_sub(fixed);
+        let planned = match order {
+            Order::Sequence => layout.plan_sequence(device, left),
+            Order::Pipeline => layout.plan_pipeline(device, left),
+        };
+        planned.map_err(|error| match error {
+            Error::TooLittleScratch { needed, .. } => Error::TooLittleScratch {
+                what: "a sum",
+                needed: needed.saturating_add(fixed),
+                limit,
+            },
+            other => other,
+        })?;
+        if layout.scratch_bytes() > limit {
             return Err(Error::TooLittleScratch {
                 what: "a sum",
                 needed: layout.scratch_bytes(),
@@ -256,6 +233,76 @@ impl<F: DeviceCurve> Layout<F> {
         Ok(layout)
     }
 
+    /// Makes room for one more slab.
+    fn push(&mut self, mut slab: Slab<F>) -> Result<()> {
+        let entries = slab.max_entries();
+        if entries > u32::MAX as usize {
+            return Err(Error::TooLarge {
+                what: "entries",
+                most: u32::MAX as usize,
+                found: entries,
+            });
+        }
+        self.entries = self.entries.max(entries);
+        self.offsets = self.offsets.max(slab.buckets() + 1);
+        match self.keep {
+            Keep::UntilReduced => self.sums = self.sums.max(slab.buckets()),
+            Keep::ToTheEnd => {
+                slab.first_sum = self.sums;
+                self.sums += slab.buckets();
+            }
+        }
+        self.slabs.push(slab);
+        Ok(())
+    }
+
+    fn plan_sequence(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
+        for slab in &mut self.slabs {
+            slab.plan(device, left)?;
+            slab.recodes &= slab.sort_bytes() <= left;
+            let lists = slab.lists.iter().map(|list| list.plan.scratch_bytes());
+            let work = slab.sort_bytes().max(slab.reduce_bytes());
+            self.work_bytes = self.work_bytes.max(lists.fold(work, usize::max));
+        }
+        Ok(())
+    }
+
+    fn plan_pipeline(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
+        // Reductions are planned with the lists, whose plans do not matter to them.
+        for slab in &mut self.slabs {
+            slab.plan(device, usize::MAX)?;
+            let work = slab.sort_bytes().max(slab.reduce_bytes());
+            self.work_bytes = self.work_bytes.max(work);
+        }
+        let left = left.saturating_sub(Carve::bytes_of::<u8>(self.work_bytes));
+        let buckets = self.plans().map(AccumulatePlan::buckets).max().unwrap_or(0);
+        let entries = self
+            .plans()
+            .map(AccumulatePlan::max_entries)
+            .max()
+            .unwrap_or(0);
+        let mut slab_entries = PIPELINE_ENTRIES.min(entries.max(1));
+        loop {
+            let alone = AccumulatePlan::<F>::new(device, slab_entries, buckets, usize::MAX)?;
+            for slab in &mut self.slabs {
+                slab.plan(device, alone.scratch_bytes())?;
+            }
+            let shape = PipelineShape::new(self.plans(), LANES, SLOTS);
+            if shape.scratch_bytes() <= left {
+                self.pipeline = Some(shape);
+                return Ok(());
+            }
+            if slab_entries / 2 < LEAST_PIPELINE_ENTRIES.min(entries) {
+                return Err(Error::TooLittleScratch {
+                    what: "a pipeline of lists",
+                    needed: shape.scratch_bytes(),
+                    limit: left,
+                });
+            }
+            slab_entries /= 2;
+        }
+    }
+
     fn fixed_bytes(&self) -> usize {
         Carve::bytes_of::<u32>(self.entries)
             + Carve::bytes_of::<u32>(self.offsets)
@@ -263,112 +310,27 @@ impl<F: DeviceCurve> Layout<F> {
             + Carve::bytes_of::<Xyzz<F>>(self.labels.len())
     }
 
+    pub(super) fn pipeline_bytes(&self) -> usize {
+        self.pipeline
+            .as_ref()
+            .map_or(0, PipelineShape::scratch_bytes)
+    }
+
     /// Bytes of scratch of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
-        self.fixed_bytes() + Carve::bytes_of::<u8>(self.work_bytes)
+        self.fixed_bytes()
+            + Carve::bytes_of::<u8>(self.work_bytes)
+            + Carve::bytes_of::<u8>(self.pipeline_bytes())
     }
 }
 
-impl<F: DeviceCurve> Slab<F> {
-    fn new(
-        device: &DeviceInfo,
-        parts: Vec<(usize, Range<u32>)>,
-        shape: SortShape,
-        ones: usize,
-        ones_entries: usize,
-        work_limit: usize,
-    ) -> Result<Self> {
-        let sizes: Vec<(usize, usize)> = shape
-            .parts()
-            .iter()
-            .flat_map(|part| {
-                let windows = shape.windows();
-                let buckets = part.windows.clone().map(|w| windows.buckets_of(w));
-                buckets.map(|buckets| (part.scalars, buckets))
-            })
-            .collect();
-        let mut calls = Vec::new();
-        let mut call = |first: usize, buckets: usize, entries: usize| -> Result<()> {
-            if buckets > 0 {
-                let plan = AccumulatePlan::new(device, entries, buckets, work_limit)?;
-                calls.push((first..first + buckets, plan));
-            }
-            Ok(())
-        };
-        // Small windows together with the ones; each large one alone.
-        let mut first = 0;
-        let (mut buckets, mut entries) = (ones, ones_entries);
-        for (terms, window_buckets) in &sizes {
-            if *terms >= LARGE_WINDOW {
-                call(first, buckets, entries)?;
-                first += buckets;
-                call(first, *window_buckets, *terms)?;
-                first += window_buckets;
-                (buckets, entries) = (0, 0);
-            } else {
-                buckets += window_buckets;
-                entries += terms;
-            }
-        }
-        call(first, buckets, entries)?;
-
-        let mut reductions = Vec::new();
-        let mut first = 0;
-        let mut reduction = |windows: usize, buckets: usize| -> Result<()> {
-            let end = first + windows * buckets;
-            reductions.push(Reduction {
-                buckets: first..end,
-                windows,
-                plan: ReducePlan::new(device, windows, buckets)?,
-            });
-            first = end;
-            Ok(())
-        };
-        if ones > 0 {
-            reduction(ones, 1)?;
-        }
-        for run in sizes.chunk_by(|a, b| a.1 == b.1) {
-            reduction(run.len(), run[0].1)?;
-        }
-        let mut slab = Self {
-            recodes: parts
-                .iter()
-                .any(|(_, windows)| windows.len() >= RECODED_WINDOWS),
-            parts,
-            shape,
-            ones,
-            ones_entries,
-            calls,
-            reductions,
-            first_sum: 0,
-        };
-        if slab.sort_bytes() > work_limit {
-            slab.recodes = false;
-        }
-        Ok(slab)
-    }
-
-    /// Bytes of recoded scalars, and of the sort itself.
-    fn sort_bytes(&self) -> usize {
-        let recoded: usize = self.recoded_lens().map(Carve::bytes_of::<u32>).sum();
-        recoded + self.shape.scratch_bytes()
-    }
-
-    /// Words of recoded scalars of each part.
-    pub(super) fn recoded_lens(&self) -> impl Iterator<Item = usize> + '_ {
-        let words = if self.recodes { 8 } else { 0 };
-        self.shape
-            .parts()
-            .iter()
-            .map(move |part| words * part.scalars)
-    }
-
-    fn work_bytes(&self) -> usize {
-        let calls = self.calls.iter().map(|(_, plan)| plan.scratch_bytes());
-        let reductions = self
-            .reductions
-            .iter()
-            .map(|reduction| reduction.plan.scratch_bytes());
-        calls.chain(reductions).fold(self.sort_bytes(), usize::max)
-    }
+/// Whether smaller slabs could help.
+fn is_too_much(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::TooLittleScratch { .. }
+            | Error::TooLarge { .. }
+            // Too many columns or entries for one sort.
+            | Error::Kernel(cuzk_kernels::Error::Length { .. })
+    )
 }

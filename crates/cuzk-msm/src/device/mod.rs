@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `plan` | [`MsmPlan`]: dense sums, bases on the device or streamed from the host |
 //! | `sparse` | [`SparsePlan`]: sums over witnesses that are mostly zeros and ones |
-//! | `layout`, `tuning` | how a sum is cut, and the memory that takes |
+//! | `layout`, `slab`, `tuning` | how a sum is cut, and the memory that takes |
 //! | `run`, `pending` | slab after slab; windows added up on the host |
 //! | [`accumulate`] | sums of buckets of sorted entries, by batch-affine pair trees |
 //! | [`fixed_base`] | many multiples of one point |
@@ -21,9 +21,11 @@ mod pending;
 mod plan;
 pub mod reduce;
 mod run;
+mod slab;
 mod sparse;
 mod tuning;
 
+pub use accumulate::Streams;
 pub use cuzk_kernels::DeviceCurve;
 pub use cuzk_kernels::bucket_sort::Scalars;
 pub use cuzk_kernels::sparse_terms::{BaseSet, Members, PackTarget, bitmap, pack, tiles};

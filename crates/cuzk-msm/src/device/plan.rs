@@ -1,6 +1,7 @@
 //! Dense sums: bases and scalars in, one point a scalar vector out.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use cuzk_field::{Affine, Xyzz};
 use cuzk_gpu_mem::{
@@ -10,11 +11,11 @@ use cuzk_kernels::Launcher;
 use cuzk_kernels::bucket_sort::{BaseIndices, Scalars};
 
 use super::DeviceCurve;
-use super::accumulate::Existing;
+use super::accumulate::{AccumulatePlan, Existing, Pipeline, Streams};
 use super::error::{Error, Result};
-use super::layout::{Keep, Layout, Terms};
+use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
-use super::run::{Arrays, Queue, Vector, check, run};
+use super::run::{Arrays, LentScalars, Queue, Vector, check, finish, run};
 use super::tuning;
 
 /// Bases of one sum at most: indices of entries have 30 bits.
@@ -36,14 +37,48 @@ pub struct MsmPlan<F: DeviceCurve> {
     layout: Layout<F>,
     /// Of streamed bases: how they are cut, each with its layout.
     batches: Vec<(Range<usize>, Layout<F>)>,
+    streams: Option<Arc<Streams>>,
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    bases: usize,
+    vectors: usize,
+    first_batch_bytes: usize,
+    batch_bytes: usize,
+}
+
+fn order(streams: Option<&Arc<Streams>>) -> Order {
+    match streams {
+        Some(_) => Order::Pipeline,
+        None => Order::Sequence,
+    }
 }
 
 impl<F: DeviceCurve> MsmPlan<F> {
-    /// Sums over bases that are on the device, in at most `scratch_limit` bytes beside bases and scalars.
+    /// Sums over bases that are on the device, in at most `scratch_limit` bytes beside bases and scalars. All work is on
+    /// the stream given to [`Self::run`].
     ///
     /// # Errors
     /// [`Error::TooLittleScratch`] when nothing works in so few bytes, [`Error::TooLarge`] from 2^30 bases on.
     pub fn resident(
+        device: &DeviceInfo,
+        bases: usize,
+        vectors: usize,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        Self::resident_beside(None, device, bases, vectors, scratch_limit)
+    }
+
+    /// The same with streams of their own for what may run beside each other, which is a tenth faster for large sums and
+    /// takes twice the scratch; the stream given to [`Self::run`] waits for them. With too little scratch they are left
+    /// alone.
+    ///
+    /// # Errors
+    /// As [`Self::resident`].
+    pub fn resident_beside(
+        streams: Option<&Arc<Streams>>,
         device: &DeviceInfo,
         bases: usize,
         vectors: usize,
@@ -56,11 +91,13 @@ impl<F: DeviceCurve> MsmPlan<F> {
             ones: Vec::new(),
         };
         let windows = tuning::windows(device, bases);
+        let (keep, order) = (Keep::UntilReduced, order(streams));
         Ok(Self {
             bases,
             vectors,
-            layout: Layout::new(device, windows, &terms, Keep::Slab, limit)?,
+            layout: Layout::new(device, windows, &terms, keep, order, limit)?,
             batches: Vec::new(),
+            streams: streams.cloned(),
         })
     }
 
@@ -75,26 +112,55 @@ impl<F: DeviceCurve> MsmPlan<F> {
         vectors: usize,
         scratch_limit: u64,
     ) -> Result<Self> {
-        Self::streamed_in(
-            device,
+        Self::streamed_beside(None, device, bases, vectors, scratch_limit)
+    }
+
+    /// The same with streams of their own, as in [`Self::resident_beside`].
+    ///
+    /// # Errors
+    /// As [`Self::resident`].
+    pub fn streamed_beside(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        bases: usize,
+        vectors: usize,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let sizes = Sizes {
             bases,
             vectors,
-            FIRST_BATCH_BYTES,
-            BATCH_BYTES,
-            scratch_limit,
-        )
+            first_batch_bytes: FIRST_BATCH_BYTES,
+            batch_bytes: BATCH_BYTES,
+        };
+        Self::streamed_of(streams, device, sizes, scratch_limit)
     }
 
     /// The same with batches of these sizes, as far as the limit allows them: for tests and measurements.
     #[doc(hidden)]
     pub fn streamed_in(
+        streams: Option<&Arc<Streams>>,
         device: &DeviceInfo,
         bases: usize,
         vectors: usize,
-        first_batch_bytes: usize,
-        batch_bytes: usize,
+        [first_batch_bytes, batch_bytes]: [usize; 2],
         scratch_limit: u64,
     ) -> Result<Self> {
+        let sizes = Sizes {
+            bases,
+            vectors,
+            first_batch_bytes,
+            batch_bytes,
+        };
+        Self::streamed_of(streams, device, sizes, scratch_limit)
+    }
+
+    fn streamed_of(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        sizes: Sizes,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let Sizes { bases, vectors, .. } = sizes;
         check_size(bases)?;
         let limit = usize::try_from(scratch_limit).unwrap_or(usize::MAX);
         let windows = tuning::windows(device, bases);
@@ -103,25 +169,28 @@ impl<F: DeviceCurve> MsmPlan<F> {
             ones: Vec::new(),
         };
         let size = size_of::<Affine<F>>();
-        let mut bytes = batch_bytes;
+        let mut bytes = sizes.batch_bytes;
         loop {
             let largest = (bytes / size).clamp(1, bases.max(1));
             let rest = limit.saturating_sub(2 * Carve::bytes_of::<Affine<F>>(largest));
-            match Layout::new(device, windows, &of_len(largest), Keep::Batches, rest) {
-                Ok(layout) => {
-                    let first = (first_batch_bytes.min(bytes) / size).max(1);
-                    let batches = cut(bases, first, largest)
+            let (terms, keep) = (of_len(largest), Keep::ToTheEnd);
+            match Layout::new(device, windows, &terms, keep, order(streams), rest) {
+                Ok(mut layout) => {
+                    let first = (sizes.first_batch_bytes.min(bytes) / size).max(1);
+                    let batches: Vec<(Range<usize>, Layout<F>)> = cut(bases, first, largest)
                         .into_iter()
                         .map(|range| {
                             let terms = of_len(range.len());
                             Ok((range, layout.for_batch(device, &terms, rest)?))
                         })
                         .collect::<Result<_>>()?;
+                    layout.cover(&batches);
                     return Ok(Self {
                         bases,
                         vectors,
                         layout,
                         batches,
+                        streams: streams.cloned(),
                     });
                 }
                 Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => bytes /= 2,
@@ -132,17 +201,17 @@ impl<F: DeviceCurve> MsmPlan<F> {
 
     /// Scratch on the device and the pinned result, in bytes.
     pub fn footprint(&self) -> Footprint {
-        let largest = self.batches.iter().map(|(range, _)| range.len()).max();
-        let batches = 2 * Carve::bytes_of::<Affine<F>>(largest.unwrap_or(0));
-        let layouts = self.batches.iter().map(|(_, layout)| layout);
-        let work = layouts.fold(self.layout.scratch_bytes(), |most, layout| {
-            most.max(layout.scratch_bytes())
-        });
+        let batches = 2 * Carve::bytes_of::<Affine<F>>(self.largest_batch());
         Footprint {
-            device: (batches + work) as u64,
+            device: (batches + self.layout.scratch_bytes()) as u64,
             pinned: (self.result_len() * size_of::<Xyzz<F>>()) as u64,
             host: 0,
         }
+    }
+
+    fn largest_batch(&self) -> usize {
+        let lens = self.batches.iter().map(|(range, _)| range.len());
+        lens.max().unwrap_or(0)
     }
 
     /// Elements of the pinned result.
@@ -155,11 +224,15 @@ impl<F: DeviceCurve> MsmPlan<F> {
         (self.layout.windows.count(), self.layout.windows.width())
     }
 
-    /// How many parts the work is cut into for want of scratch: slabs of windows, and slabs of entries of those.
+    /// How many parts the work is cut into: slabs of windows, and slabs of entries of a list.
     pub fn slabs(&self) -> (usize, usize) {
-        let calls = self.layout.slabs.iter().flat_map(|slab| &slab.calls);
-        let entries = calls.map(|(_, call)| call.slab_count()).max();
-        (self.layout.slabs.len(), entries.unwrap_or(0))
+        let entries = self.layout.plans().map(AccumulatePlan::slab_count);
+        (self.layout.slabs.len(), entries.max().unwrap_or(0))
+    }
+
+    /// The streams that are in use beside the one given to [`Self::run`].
+    fn streams(&self) -> Option<&Streams> {
+        self.layout.pipeline.as_ref().and(self.streams.as_deref())
     }
 
     /// Computes `sum_i scalars[v][i] bases[i]` for each v. `bases` are canonical points of the group of order r, equal,
@@ -175,10 +248,26 @@ impl<F: DeviceCurve> MsmPlan<F> {
         result: PinnedBuf<Xyzz<F>>,
     ) -> Result<Pending<F>> {
         check("bases", self.bases, bases.len())?;
-        let vectors = self.vectors_of(scalars, 0..self.bases)?;
-        let arrays = Arrays::carve(&self.layout, &mut Carve::new(scratch))?;
+        self.check_scalars(scalars)?;
+        let streams = self.streams();
+        let mut all = vec![stream];
+        all.extend(streams.into_iter().flat_map(Streams::all));
+        let bases = bases.lend(&all)?;
+        let scalars = lend_scalars(scalars, &all)?;
+        let mut scratch = scratch.lend(&all)?;
+        let vectors = vectors_of(&scalars, 0..self.bases);
+        let memory = Arrays::carve(&self.layout, &mut Carve::new(scratch.view_mut()))?;
         let queue = Queue { launcher, stream };
-        run(&self.layout, queue, bases, &vectors, arrays, result)
+        let bases = bases.view();
+        run(
+            &self.layout,
+            queue,
+            streams,
+            bases,
+            &vectors,
+            memory,
+            result,
+        )
     }
 
     /// The same for a plan of streamed bases, which `uploads` copies to the device beside the computation on `stream`.
@@ -196,66 +285,99 @@ impl<F: DeviceCurve> MsmPlan<F> {
     ) -> Result<Pending<F>> {
         check("bases", self.bases, bases.len())?;
         check("result", self.result_len(), result.len())?;
-        self.vectors_of(scalars, 0..self.bases)?;
+        self.check_scalars(scalars)?;
+        let streams = self.streams();
         let uploading = uploads.stream();
-        let queue = Queue { launcher, stream };
-        // Ordered by events from here on: an upload waits for the batch that had its buffer, a batch for its upload.
-        let mut scratch = scratch.lend(&[stream, uploading])?;
+        let mut all = vec![stream];
+        all.extend(streams.into_iter().flat_map(Streams::all));
+        let computing = all.clone();
+        all.push(uploading);
+        let scalars = lend_scalars(scalars, &computing)?;
+        // Ordered by events from here on: an upload comes after the batch that had its buffer, a batch after its upload.
+        let mut scratch = scratch.lend(&all)?;
         let mut carve = Carve::new(scratch.view_mut());
-        let largest = self.batches.iter().map(|(range, _)| range.len()).max();
-        let mut buffers = Vec::with_capacity(2);
-        for _ in 0..2 {
-            buffers.push(carve.take::<Affine<F>>("a batch of bases", largest.unwrap_or(0))?);
-        }
-        let mut arrays = Arrays::carve(&self.layout, &mut carve)?;
+        let half = self.largest_batch();
+        let mut buffers = [
+            carve.take::<Affine<F>>("a batch of bases", half)?,
+            carve.take::<Affine<F>>("another batch of bases", half)?,
+        ];
+        let none = carve.take::<Affine<F>>("no bases", 0)?.into_view();
+        let (mut arrays, pipeline_scratch) = Arrays::carve(&self.layout, &mut carve)?;
+        let queue = Queue { launcher, stream };
+        let mut pipeline = match (streams, &self.layout.pipeline) {
+            (Some(streams), Some(shape)) => Some((
+                Pipeline::new(launcher, stream, streams, none, shape, pipeline_scratch)?,
+                Queue {
+                    launcher,
+                    stream: streams.ahead(),
+                },
+            )),
+            _ => None,
+        };
         let mut uploaded = Vec::with_capacity(self.batches.len());
-        let mut computed = Vec::with_capacity(self.batches.len());
-        for (index, (range, layout)) in self.batches.iter().enumerate() {
-            let buffer = buffers[index % 2].reborrow().slice(..range.len());
-            if index >= 2 {
-                uploading.wait_for(&computed[index - 2])?;
+        for index in 0..self.batches.len() {
+            // The first batch, and always the one after.
+            for next in uploaded.len()..self.batches.len().min(index + 2) {
+                let range = self.batches[next].0.clone();
+                let buffer = buffers[next % 2].reborrow().slice(..range.len());
+                if next >= 2 {
+                    for stream in &computing {
+                        uploading.follow(stream)?;
+                    }
+                }
+                uploads.upload(&bases[range], buffer)?;
+                uploaded.push(uploading.record()?);
             }
-            uploads.upload(&bases[range.clone()], buffer)?;
-            uploaded.push(uploading.record()?);
-            stream.wait_for(&uploaded[index])?;
-            let vectors = self.vectors_of(scalars, range.clone())?;
+            let (range, layout) = &self.batches[index];
+            let batch = buffers[index % 2].as_view().slice(..range.len());
+            let vectors = vectors_of(&scalars, range.clone());
             let existing = if index == 0 {
                 Existing::Replace
             } else {
                 Existing::AddTo
             };
-            for slab in &layout.slabs {
-                slab.sort(queue, &vectors, &mut arrays)?;
-                let batch = buffers[index % 2].as_view().slice(..range.len());
-                slab.accumulate(queue, batch, existing, &mut arrays)?;
+            match &mut pipeline {
+                Some((pipeline, ahead)) => {
+                    ahead.stream.wait_for(&uploaded[index])?;
+                    for slab in &layout.slabs {
+                        slab.push_to(pipeline, *ahead, batch, &vectors, existing, &mut arrays)?;
+                    }
+                }
+                None => {
+                    stream.wait_for(&uploaded[index])?;
+                    for slab in &layout.slabs {
+                        slab.accumulate(queue, batch, &vectors, existing, &mut arrays)?;
+                    }
+                }
             }
-            computed.push(stream.record()?);
         }
-        let mut point = 0;
-        for slab in &self.layout.slabs {
-            point += slab.reduce(queue, point, &mut arrays)?;
+        if let Some((pipeline, _)) = pipeline {
+            pipeline.join(stream)?;
         }
-        let transfer = stream.download(arrays.points.as_view(), result)?;
-        Ok(Pending::new(transfer, &self.layout))
+        finish(&self.layout, queue, &mut arrays, result)
     }
 
-    fn vectors_of<'a>(
-        &self,
-        scalars: &[Scalars<'a>],
-        range: Range<usize>,
-    ) -> Result<Vec<Vector<'a>>> {
+    fn check_scalars(&self, scalars: &[Scalars<'_>]) -> Result<()> {
         check("scalar vectors", self.vectors, scalars.len())?;
-        scalars
-            .iter()
-            .map(|scalars| {
-                check("scalars", self.bases, scalars.len())?;
-                Ok(Vector {
-                    scalars: scalars.slice(range.clone()),
-                    bases: BaseIndices::From(0),
-                })
-            })
-            .collect()
+        let mut lens = scalars.iter().map(Scalars::len);
+        lens.try_for_each(|len| check("scalars", self.bases, len))
     }
+}
+
+fn lend_scalars<'a>(scalars: &[Scalars<'a>], streams: &[&Stream]) -> Result<Vec<LentScalars<'a>>> {
+    let lent = scalars
+        .iter()
+        .map(|scalars| LentScalars::new(*scalars, streams));
+    lent.collect()
+}
+
+/// A range of each vector; base i of the range is base i of what the kernels see.
+fn vectors_of<'a>(scalars: &'a [LentScalars<'_>], range: Range<usize>) -> Vec<Vector<'a>> {
+    let vectors = scalars.iter().map(|scalars| Vector {
+        scalars: scalars.scalars().slice(range.clone()),
+        bases: BaseIndices::From(0),
+    });
+    vectors.collect()
 }
 
 fn check_size(bases: usize) -> Result<()> {

@@ -1,15 +1,16 @@
-//! Slab after slab: sort, accumulate, reduce.
+//! Sort, accumulate, reduce: slab after slab, or through a pipeline.
 
-use cuzk_field::{Affine, Xyzz};
-use cuzk_gpu_mem::{Carve, DeviceView, DeviceViewMut, PinnedBuf, Stream};
+use cuzk_field::{Affine, Fr, Scalar, Xyzz};
+use cuzk_gpu_mem::{Carve, DeviceView, DeviceViewMut, Lent, PinnedBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_kernels::bucket_sort::{BaseIndices, Part, Scalars, SortTarget, sort};
 
 use super::DeviceCurve;
-use super::accumulate::Existing;
+use super::accumulate::{Existing, Pipeline, Streams};
 use super::error::{Error, Result};
-use super::layout::{Layout, Slab};
+use super::layout::{Keep, Layout};
 use super::pending::Pending;
+use super::slab::Slab;
 
 /// A vector of scalars and the bases they go with.
 #[derive(Clone, Copy, Debug)]
@@ -30,24 +31,54 @@ pub(super) fn check(what: &'static str, expected: usize, found: usize) -> Result
     }
 }
 
+/// Scalars lent to several streams.
+pub(super) enum LentScalars<'a> {
+    Canonical(Lent<'a, Scalar>),
+    Montgomery(Lent<'a, Fr>),
+    Recoded(Lent<'a, u32>),
+}
+
+impl<'a> LentScalars<'a> {
+    pub(super) fn new(scalars: Scalars<'a>, streams: &[&Stream]) -> Result<Self> {
+        Ok(match scalars {
+            Scalars::Canonical(view) => Self::Canonical(view.lend(streams)?),
+            Scalars::Montgomery(view) => Self::Montgomery(view.lend(streams)?),
+            Scalars::Recoded(view) => Self::Recoded(view.lend(streams)?),
+        })
+    }
+
+    pub(super) fn scalars(&self) -> Scalars<'_> {
+        match self {
+            Self::Canonical(lent) => Scalars::Canonical(lent.view()),
+            Self::Montgomery(lent) => Scalars::Montgomery(lent.view()),
+            Self::Recoded(lent) => Scalars::Recoded(lent.view()),
+        }
+    }
+}
+
 /// The memory of a run.
 pub(super) struct Arrays<'a, F: DeviceCurve> {
     pub(super) entries: DeviceViewMut<'a, u32>,
     pub(super) offsets: DeviceViewMut<'a, u32>,
-    pub(super) sums: DeviceViewMut<'a, Affine<F>>,
-    pub(super) points: DeviceViewMut<'a, Xyzz<F>>,
-    pub(super) work: DeviceViewMut<'a, u8>,
+    sums: DeviceViewMut<'a, Affine<F>>,
+    points: DeviceViewMut<'a, Xyzz<F>>,
+    work: DeviceViewMut<'a, u8>,
 }
 
 impl<'a, F: DeviceCurve> Arrays<'a, F> {
-    pub(super) fn carve(layout: &Layout<F>, carve: &mut Carve<'a>) -> Result<Self> {
-        Ok(Self {
+    /// With the scratch of the pipeline.
+    pub(super) fn carve(
+        layout: &Layout<F>,
+        carve: &mut Carve<'a>,
+    ) -> Result<(Self, DeviceViewMut<'a, u8>)> {
+        let arrays = Self {
             entries: carve.take("entries", layout.entries)?,
             offsets: carve.take("offsets", layout.offsets)?,
             sums: carve.take("sums of buckets", layout.sums)?,
             points: carve.take("sums of windows", layout.labels.len())?,
             work: carve.take("work", layout.work_bytes)?,
-        })
+        };
+        Ok((arrays, carve.take("pipeline", layout.pipeline_bytes())?))
     }
 }
 
@@ -60,7 +91,7 @@ pub(super) struct Queue<'a> {
 
 impl<F: DeviceCurve> Slab<F> {
     /// Sorts the digits of the slab's windows behind the entries of ones.
-    pub(super) fn sort(
+    fn sort(
         &self,
         queue: Queue<'_>,
         vectors: &[Vector<'_>],
@@ -81,50 +112,75 @@ impl<F: DeviceCurve> Slab<F> {
                 recoded,
             });
         }
-        let (first, end) = (
-            self.ones_entries,
-            self.ones_entries + self.shape.max_entries(),
-        );
+        let offsets = arrays.offsets.reborrow().slice(self.ones..);
+        let entries = arrays.entries.reborrow().slice(self.ones_entries..);
         let target = SortTarget {
-            first_entry: first as u32,
-            entries: arrays.entries.reborrow().slice(first..end),
-            offsets: arrays
-                .offsets
-                .reborrow()
-                .slice(self.ones..=self.ones + self.shape.buckets()),
+            first_entry: self.ones_entries as u32,
+            entries: entries.slice(..self.shape.max_entries()),
+            offsets: offsets.slice(..=self.shape.buckets()),
         };
-        sort(
-            queue.launcher,
-            queue.stream,
-            &self.shape,
-            &parts,
-            target,
-            carve.rest(),
-        )?;
+        let scratch = carve.rest();
+        let Queue { launcher, stream } = queue;
+        sort(launcher, stream, &self.shape, &parts, target, scratch)?;
         Ok(())
     }
 
-    /// Sums of the slab's buckets.
+    /// Sorts, and sums the buckets.
     pub(super) fn accumulate(
         &self,
         queue: Queue<'_>,
         bases: DeviceView<'_, Affine<F>>,
+        vectors: &[Vector<'_>],
         existing: Existing,
         arrays: &mut Arrays<'_, F>,
     ) -> Result<()> {
-        for (buckets, plan) in &self.calls {
-            plan.run(
+        self.sort(queue, vectors, arrays)?;
+        for list in &self.lists {
+            let buckets = list.buckets.clone();
+            let sums = arrays.sums.reborrow().slice(self.first_sum..);
+            list.plan.run(
                 queue.launcher,
                 queue.stream,
                 bases,
                 arrays.entries.as_view(),
                 arrays.offsets.as_view().slice(buckets.start..=buckets.end),
-                arrays
-                    .sums
-                    .reborrow()
-                    .slice(self.first_sum + buckets.start..self.first_sum + buckets.end),
+                sums.slice(buckets.clone()),
                 existing,
                 arrays.work.reborrow(),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The same through a pipeline, ones before the sort.
+    pub(super) fn push_to<'p>(
+        &'p self,
+        pipeline: &mut Pipeline<'p, F>,
+        queue: Queue<'_>,
+        bases: DeviceView<'_, Affine<F>>,
+        vectors: &[Vector<'_>],
+        existing: Existing,
+        arrays: &mut Arrays<'_, F>,
+    ) -> Result<()> {
+        for (index, list) in self.lists.iter().enumerate() {
+            if index == self.unsorted_lists {
+                self.sort(queue, vectors, arrays)?;
+            }
+            let Arrays {
+                entries,
+                offsets,
+                sums,
+                ..
+            } = arrays;
+            let buckets = list.buckets.clone();
+            let sums = sums.reborrow().slice(self.first_sum..);
+            pipeline.push_of(
+                bases,
+                &list.plan,
+                entries.as_view(),
+                offsets.as_view().slice(buckets.start..=buckets.end),
+                sums.slice(buckets),
+                existing,
             )?;
         }
         Ok(())
@@ -154,22 +210,64 @@ impl<F: DeviceCurve> Slab<F> {
     }
 }
 
-/// Puts the whole of a sum on the stream. The entries of ones, and their offsets, are there already.
-pub(super) fn run<F: DeviceCurve>(
+/// Reduces what is kept, and sends all points to the host.
+pub(super) fn finish<F: DeviceCurve>(
     layout: &Layout<F>,
     queue: Queue<'_>,
-    bases: DeviceView<'_, Affine<F>>,
-    vectors: &[Vector<'_>],
-    mut arrays: Arrays<'_, F>,
+    arrays: &mut Arrays<'_, F>,
     result: PinnedBuf<Xyzz<F>>,
 ) -> Result<Pending<F>> {
     check("result", layout.labels.len(), result.len())?;
-    let mut point = 0;
-    for slab in &layout.slabs {
-        slab.sort(queue, vectors, &mut arrays)?;
-        slab.accumulate(queue, bases, Existing::Replace, &mut arrays)?;
-        point += slab.reduce(queue, point, &mut arrays)?;
+    if layout.keep == Keep::ToTheEnd {
+        let mut point = 0;
+        for slab in &layout.slabs {
+            point += slab.reduce(queue, point, arrays)?;
+        }
     }
-    let transfer = queue.stream.download(arrays.points.as_view(), result)?;
-    Ok(Pending::new(transfer, layout))
+    let points = arrays.points.as_view();
+    Ok(Pending::new(queue.stream.download(points, result)?, layout))
+}
+
+/// Puts the whole of a sum on the stream, and on those of the pipeline. The entries of ones, and their offsets, are there
+/// already. With a pipeline, all views are lent to its streams.
+pub(super) fn run<F: DeviceCurve>(
+    layout: &Layout<F>,
+    queue: Queue<'_>,
+    streams: Option<&Streams>,
+    bases: DeviceView<'_, Affine<F>>,
+    vectors: &[Vector<'_>],
+    (mut arrays, scratch): (Arrays<'_, F>, DeviceViewMut<'_, u8>),
+    result: PinnedBuf<Xyzz<F>>,
+) -> Result<Pending<F>> {
+    match (streams, &layout.pipeline) {
+        (Some(streams), Some(shape)) => {
+            let Queue { launcher, stream } = queue;
+            let mut pipeline = Pipeline::new(launcher, stream, streams, bases, shape, scratch)?;
+            let ahead = Queue {
+                launcher,
+                stream: streams.ahead(),
+            };
+            for slab in &layout.slabs {
+                slab.push_to(
+                    &mut pipeline,
+                    ahead,
+                    bases,
+                    vectors,
+                    Existing::Replace,
+                    &mut arrays,
+                )?;
+            }
+            pipeline.join(stream)?;
+        }
+        _ => {
+            let mut point = 0;
+            for slab in &layout.slabs {
+                slab.accumulate(queue, bases, vectors, Existing::Replace, &mut arrays)?;
+                if layout.keep == Keep::UntilReduced {
+                    point += slab.reduce(queue, point, &mut arrays)?;
+                }
+            }
+        }
+    }
+    finish(layout, queue, &mut arrays, result)
 }

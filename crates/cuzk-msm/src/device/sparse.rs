@@ -3,6 +3,8 @@
 //! The bases whose scalar is one are a bucket: their sum is a pair tree without windows. The others make a small sum of
 //! the usual kind. All sets over one array of bases share their rounds.
 
+use std::sync::Arc;
+
 use cuzk_field::{Affine, Scalar, Xyzz};
 use cuzk_gpu_mem::{
     Carve, DeviceInfo, DeviceView, DeviceViewMut, Event, Footprint, PinnedBuf, Stream, Transfer,
@@ -13,8 +15,9 @@ use cuzk_kernels::sparse_terms::{self, BaseSet, ListTarget};
 use cuzk_kernels::witness::{PackedWitness, WORD};
 
 use super::DeviceCurve;
+use super::accumulate::Streams;
 use super::error::Result;
-use super::layout::{Keep, Layout, Terms};
+use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
 use super::run::{Arrays, Queue, Vector, check, run};
 use super::tuning;
@@ -95,6 +98,7 @@ pub struct SparsePlan<F: DeviceCurve> {
     counts: Vec<TermCounts>,
     words: usize,
     rest: usize,
+    streams: Option<Arc<Streams>>,
 }
 
 impl<F: DeviceCurve> SparsePlan<F> {
@@ -103,6 +107,20 @@ impl<F: DeviceCurve> SparsePlan<F> {
     /// # Errors
     /// [`Error::TooLittleScratch`](super::Error::TooLittleScratch) when nothing works in so few bytes.
     pub fn new(
+        device: &DeviceInfo,
+        variables: usize,
+        counts: &[TermCounts],
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        Self::beside(None, device, variables, counts, scratch_limit)
+    }
+
+    /// The same with streams of their own, as in [`MsmPlan::resident_beside`](super::MsmPlan::resident_beside).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn beside(
+        streams: Option<&Arc<Streams>>,
         device: &DeviceInfo,
         variables: usize,
         counts: &[TermCounts],
@@ -122,7 +140,11 @@ impl<F: DeviceCurve> SparsePlan<F> {
             device,
             windows,
             &terms,
-            Keep::Slab,
+            Keep::UntilReduced,
+            match streams {
+                Some(_) => Order::Pipeline,
+                None => Order::Sequence,
+            },
             limit.saturating_sub(lists),
         )?;
         Ok(Self {
@@ -130,6 +152,7 @@ impl<F: DeviceCurve> SparsePlan<F> {
             counts: counts.to_vec(),
             words,
             rest,
+            streams: streams.cloned(),
         })
     }
 
@@ -163,12 +186,17 @@ impl<F: DeviceCurve> SparsePlan<F> {
     ) -> Result<Pending<F>> {
         check("sets", self.counts.len(), sets.len())?;
         check("words of the witness", self.words, witness.bits.len())?;
-        let mut carve = Carve::new(scratch);
+        let streams = self.layout.pipeline.as_ref().and(self.streams.as_deref());
+        let mut all = vec![stream];
+        all.extend(streams.into_iter().flat_map(Streams::all));
+        let bases = bases.lend(&all)?;
+        let mut scratch = scratch.lend(&all)?;
+        let mut carve = Carve::new(scratch.view_mut());
         let mut starts = carve.take::<u32>("starts of tiles", starts_len(self.words))?;
         let mut totals = carve.take::<u32>("counts of terms", 2 * sets.len())?;
         let mut rest_bases = carve.take::<u32>("bases of the rest", self.rest)?;
         let mut rest_scalars = carve.take::<Scalar>("scalars of the rest", self.rest)?;
-        let mut arrays = Arrays::carve(&self.layout, &mut carve)?;
+        let (mut arrays, pipeline) = Arrays::carve(&self.layout, &mut carve)?;
         let (mut ones, mut rest) = (0, 0);
         for (index, (set, counts)) in sets.iter().zip(&self.counts).enumerate() {
             sparse_terms::count(
@@ -192,7 +220,7 @@ impl<F: DeviceCurve> SparsePlan<F> {
             launcher,
             stream,
             totals.as_view(),
-            arrays.offsets.reborrow().slice(..sets.len()),
+            arrays.offsets.reborrow().slice(..=sets.len()),
         )?;
         let (rest_bases, rest_scalars) = (rest_bases.as_view(), rest_scalars.as_view());
         let mut start = 0;
@@ -206,7 +234,16 @@ impl<F: DeviceCurve> SparsePlan<F> {
         });
         let vectors: Vec<Vector<'_>> = vectors.collect();
         let queue = Queue { launcher, stream };
-        run(&self.layout, queue, bases, &vectors, arrays, result)
+        let memory = (arrays, pipeline);
+        run(
+            &self.layout,
+            queue,
+            streams,
+            bases.view(),
+            &vectors,
+            memory,
+            result,
+        )
     }
 }
 

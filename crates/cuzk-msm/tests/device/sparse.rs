@@ -1,17 +1,19 @@
 //! Sums over witnesses of zeros, ones and a few others, for several base sets, against the host's.
 
+use std::sync::Arc;
+
 use cuzk_field::{Affine, Fp, Fp2, Scalar};
 use cuzk_gpu_mem::DeviceBuf;
 use cuzk_msm::device::{
-    BaseSet, DeviceCurve, Members, PackTarget, PackedWitness, Scalars, SparsePlan, TermCounts,
-    bitmap, count_scratch_bytes, count_terms, pack, tiles,
+    BaseSet, DeviceCurve, Members, PackTarget, PackedWitness, Scalars, SparsePlan, Streams,
+    TermCounts, bitmap, count_scratch_bytes, count_terms, pack, tiles,
 };
 use cuzk_msm::msm;
 
 use crate::rig::{Rig, on_both};
 use crate::values::{hostile_scalars, multiples, scalars};
 
-on_both!(densities, witnesses, g2, little_scratch);
+on_both!(densities, witnesses, g2, many_ones, little_scratch);
 
 struct Witness {
     bits: DeviceBuf<u64>,
@@ -156,9 +158,16 @@ fn check<F: DeviceCurve>(rig: &Rig, sets: &Sets<F>, values: &[Scalar], what: &st
     let witness = Witness::pack(rig, values);
     let views = sets.views();
     let counts = counts(rig, &witness, &views);
-    let plan = SparsePlan::new(rig.device().info(), values.len(), &counts, u64::MAX).unwrap();
+    let (info, n) = (rig.device().info(), values.len());
+    let streams = Arc::new(Streams::new(rig.device()).unwrap());
+    let plan = SparsePlan::beside(Some(&streams), info, n, &counts, u64::MAX).unwrap();
     let found = run(rig, &plan, &sets.bases, &witness, &views);
     assert_eq!(found, sets.expected(values), "{what}, {counts:?}");
+    if rig.is_card {
+        let plan = SparsePlan::new(info, n, &counts, u64::MAX).unwrap();
+        let found = run(rig, &plan, &sets.bases, &witness, &views);
+        assert_eq!(found, sets.expected(values), "{what}, on one stream");
+    }
 }
 
 /// 1% of full size, half of the others one.
@@ -213,6 +222,16 @@ fn g2(rig: &Rig) {
     let n = if rig.is_card { 20_000 } else { 60 };
     let sets = Sets::<Fp2>::new(rig, n, &[&|i| i % 4 == 0]);
     check(rig, &sets, &mostly_bits(n), "mostly bits");
+}
+
+/// So many ones that they are lists of their own.
+fn many_ones(rig: &Rig) {
+    if rig.is_card {
+        let n = 3 << 20;
+        let values: Vec<Scalar> = mostly_bits(n);
+        let sets = Sets::<Fp>::new(rig, n, &[&|_| true, &|i| i % 3 == 0]);
+        check(rig, &sets, &values, "many ones");
+    }
 }
 
 fn little_scratch(rig: &Rig) {

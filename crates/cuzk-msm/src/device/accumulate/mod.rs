@@ -342,6 +342,7 @@ impl<F: DeviceCurve> AccumulatePlan<F> {
             scratch.view_mut(),
         )?;
         pipeline.push_observed(
+            bases.view(),
             self,
             entries.view(),
             offsets.view(),

@@ -1,6 +1,8 @@
 //! Several sorted lists over the same bases, one after another: what is bound by memory runs ahead of what is
 //! bound by arithmetic.
 
+use std::ops::Range;
+
 use cuzk_field::Affine;
 use cuzk_gpu_mem::driver::Priority;
 use cuzk_gpu_mem::{Carve, Device, DeviceView, DeviceViewMut, Event, Stream};
@@ -106,8 +108,8 @@ pub struct Pipeline<'a, F: DeviceCurve> {
     /// Lists and slabs so far.
     jobs_begun: usize,
     slabs_begun: usize,
-    /// When the slab that was last in each slot was done.
-    done: Vec<Option<Event>>,
+    /// When the slab that was last in each slot was done, and the addresses of its sums.
+    done: Vec<Option<(Event, Range<u64>)>>,
 }
 
 impl<F: DeviceCurve> std::fmt::Debug for Pipeline<'_, F> {
@@ -171,7 +173,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
     }
 
     /// One more list, as [`AccumulatePlan::run`] has it. `entries` and `offsets` may be overwritten on
-    /// [`Streams::ahead`] from then on. `sums` that are added to are those of earlier lists in full; sums of lists
+    /// [`Streams::ahead`] from then on. `sums` that are added to are those of earlier lists in full, which are waited for; sums of lists
     /// that are replaced are not in use elsewhere.
     pub fn push(
         &mut self,
@@ -181,11 +183,26 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
         sums: DeviceViewMut<'_, Affine<F>>,
         existing: Existing,
     ) -> Result<()> {
-        self.push_observed(plan, entries, offsets, sums, existing, &mut |_| ())
+        self.push_of(self.bases, plan, entries, offsets, sums, existing)
     }
 
+    /// The same over other bases, lent as those of the pipeline.
+    pub fn push_of(
+        &mut self,
+        bases: DeviceView<'_, Affine<F>>,
+        plan: &'a AccumulatePlan<F>,
+        entries: DeviceView<'_, u32>,
+        offsets: DeviceView<'_, u32>,
+        sums: DeviceViewMut<'_, Affine<F>>,
+        existing: Existing,
+    ) -> Result<()> {
+        self.push_observed(bases, plan, entries, offsets, sums, existing, &mut |_| ())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what there is to say")]
     pub(super) fn push_observed(
         &mut self,
+        bases: DeviceView<'_, Affine<F>>,
         plan: &'a AccumulatePlan<F>,
         entries: DeviceView<'_, u32>,
         offsets: DeviceView<'_, u32>,
@@ -209,10 +226,14 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
             return Ok(());
         }
         let (launcher, ahead) = (self.launcher, self.ahead);
+        let start = sums.ptr().0;
+        let range = start..start + sums.bytes() as u64;
         if existing == Existing::AddTo {
             // Pairs of the first round take sums that are there.
-            for done in self.done.iter().flatten() {
-                ahead.wait_for(done)?;
+            for (done, others) in self.done.iter().flatten() {
+                if others.start < range.end && range.start < others.end {
+                    ahead.wait_for(done)?;
+                }
             }
         }
         let slot_count = self.slots.len();
@@ -230,7 +251,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
             self.slabs_begun += 1;
             let lane_stream = self.lane_streams[lane_index];
             let is_side = lane_stream.id() != ahead.id();
-            if let Some(done) = &self.done[slot_index] {
+            if let Some((done, _)) = &self.done[slot_index] {
                 ahead.wait_for(done)?;
             }
             let job = &mut self.jobs[job_index];
@@ -250,7 +271,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
             let mut work = Work {
                 plan,
                 launcher,
-                bases: self.bases,
+                bases,
                 existing,
                 slab,
                 offsets: job_offsets.as_view(),
@@ -273,7 +294,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
             work.finish(lane_stream, &mut self.lanes[lane_index])?;
             if slab + 1 == plan.slab_count && plan.slab_count > 1 {
                 // Slabs that are not done are among those last in their slots.
-                for done in self.done.iter().flatten() {
+                for (done, _) in self.done.iter().flatten() {
                     lane_stream.wait_for(done)?;
                 }
                 pair_tree::add_borders(
@@ -285,7 +306,7 @@ impl<'a, F: DeviceCurve> Pipeline<'a, F> {
                     sums.reborrow(),
                 )?;
             }
-            self.done[slot_index] = Some(lane_stream.record()?);
+            self.done[slot_index] = Some((lane_stream.record()?, range.clone()));
         }
         debug_assert!(self.sizes.slabs >= plan.slab_count);
         Ok(())

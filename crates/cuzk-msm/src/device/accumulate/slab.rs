@@ -80,7 +80,7 @@ impl<'a, F: DeviceCurve> Lane<'a, F> {
 pub(super) struct Work<'a, 'w, F: DeviceCurve> {
     pub(super) plan: &'a AccumulatePlan<F>,
     pub(super) launcher: &'a dyn Launcher,
-    pub(super) bases: DeviceView<'a, Affine<F>>,
+    pub(super) bases: DeviceView<'w, Affine<F>>,
     pub(super) existing: Existing,
     pub(super) slab: usize,
     pub(super) offsets: DeviceView<'w, u32>,

@@ -1,0 +1,236 @@
+//! What is sorted at once, and the lists that are accumulated of it.
+
+use std::ops::Range;
+
+use cuzk_gpu_mem::{Carve, DeviceInfo};
+use cuzk_kernels::bucket_sort::{PartShape, SortShape};
+use cuzk_kernels::windows::Windows;
+
+use super::DeviceCurve;
+use super::accumulate::AccumulatePlan;
+use super::error::Result;
+use super::reduce::ReducePlan;
+
+/// Entries of a window from which on it is a list of its own: rounds are then long enough by themselves, and the
+/// fewer buckets a round looks through the better.
+const LARGE_WINDOW: usize = 1 << 24;
+/// Entries of a list that several windows make, where there is a pipeline.
+const LIST_ENTRIES: usize = 1 << 24;
+/// Ones from which on they are a list of their own.
+const MANY_ONES: usize = 1 << 20;
+/// Windows of a slab from which on recoding the scalars once is cheaper than recoding them for each.
+const RECODED_WINDOWS: usize = 3;
+
+/// How windows are cut into slabs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// All windows of all vectors are one.
+    Together,
+    /// So many windows of one vector, first of all and then.
+    Groups { first: u32, others: u32 },
+}
+
+impl Cut {
+    /// Slabs of a list each, or of a few large ones: what has to be sorted before anything can be added up is short.
+    pub(super) fn for_pipeline(windows: &Windows, vectors: &[usize]) -> Self {
+        let most = vectors.iter().copied().max().unwrap_or(0).max(1);
+        let all: usize = vectors.iter().sum::<usize>() * windows.count() as usize;
+        if all <= LIST_ENTRIES {
+            return Self::Together;
+        }
+        if most >= LARGE_WINDOW {
+            return Self::Groups {
+                first: 1,
+                others: RECODED_WINDOWS as u32,
+            };
+        }
+        let group = (LIST_ENTRIES / most).clamp(1, windows.count() as usize) as u32;
+        Self::Groups {
+            first: group,
+            others: group,
+        }
+    }
+
+    /// Vectors and windows of each slab.
+    pub(super) fn slabs(self, windows: &Windows, vectors: usize) -> Vec<Vec<(usize, Range<u32>)>> {
+        let (count, wide) = (windows.count(), windows.wide());
+        let mut slabs = Vec::new();
+        match self {
+            Self::Together if vectors == 1 => slabs.push(vec![(0, 0..count)]),
+            Self::Together => {
+                // Windows with equally many buckets stand beside each other.
+                let wide_parts = (0..vectors).map(|vector| (vector, 0..wide));
+                let narrow_parts = (0..vectors).map(|vector| (vector, wide..count));
+                let parts = wide_parts.chain(narrow_parts);
+                slabs.push(parts.filter(|(_, range)| !range.is_empty()).collect());
+            }
+            Self::Groups { first, others } => {
+                for vector in 0..vectors {
+                    let mut start = 0;
+                    while start < count {
+                        let group = if slabs.is_empty() { first } else { others };
+                        let end = count.min(start + group);
+                        slabs.push(vec![(vector, start..end)]);
+                        start = end;
+                    }
+                }
+            }
+        }
+        slabs
+    }
+}
+
+/// Buckets that are accumulated together.
+#[derive(Debug)]
+pub(super) struct List<F> {
+    pub(super) buckets: Range<usize>,
+    pub(super) plan: AccumulatePlan<F>,
+}
+
+/// Windows reduced together.
+#[derive(Debug)]
+pub(super) struct Reduction<F> {
+    pub(super) buckets: Range<usize>,
+    pub(super) windows: usize,
+    pub(super) plan: ReducePlan<F>,
+}
+
+/// What is sorted at once.
+#[derive(Debug)]
+pub(super) struct Slab<F> {
+    /// Vectors and windows, in the order of their buckets.
+    pub(super) parts: Vec<(usize, Range<u32>)>,
+    pub(super) shape: SortShape,
+    /// How many buckets of ones precede the others, and how many entries.
+    pub(super) ones: usize,
+    pub(super) ones_entries: usize,
+    /// The first lists, which need no sort.
+    pub(super) unsorted_lists: usize,
+    pub(super) recodes: bool,
+    pub(super) lists: Vec<List<F>>,
+    pub(super) reductions: Vec<Reduction<F>>,
+    /// Where its sums begin.
+    pub(super) first_sum: usize,
+}
+
+impl<F: DeviceCurve> Slab<F> {
+    pub(super) fn new(
+        windows: Windows,
+        parts: Vec<(usize, Range<u32>)>,
+        vectors: &[usize],
+        ones: &[usize],
+    ) -> Result<Self> {
+        let part_shapes = parts.iter().map(|(vector, windows)| PartShape {
+            scalars: vectors[*vector],
+            windows: windows.clone(),
+        });
+        let shape = SortShape::new(windows, part_shapes.collect())?;
+        let recodes = parts
+            .iter()
+            .any(|(_, windows)| windows.len() >= RECODED_WINDOWS);
+        Ok(Self {
+            parts,
+            shape,
+            ones: ones.len(),
+            ones_entries: ones.iter().sum(),
+            unsorted_lists: 0,
+            recodes,
+            lists: Vec::new(),
+            reductions: Vec::new(),
+            first_sum: 0,
+        })
+    }
+
+    pub(super) fn buckets(&self) -> usize {
+        self.ones + self.shape.buckets()
+    }
+
+    pub(super) fn max_entries(&self) -> usize {
+        self.ones_entries + self.shape.max_entries()
+    }
+
+    /// Terms and buckets of each window.
+    fn window_sizes(&self) -> Vec<(usize, usize)> {
+        let windows = self.shape.windows();
+        let parts = self.shape.parts().iter();
+        let sizes = parts.flat_map(|part| {
+            let range = part.windows.clone();
+            range.map(|window| (part.scalars, windows.buckets_of(window)))
+        });
+        sizes.collect()
+    }
+
+    /// Plans lists, each in at most `limit` bytes, and reductions.
+    pub(super) fn plan(&mut self, device: &DeviceInfo, limit: usize) -> Result<()> {
+        let sizes = self.window_sizes();
+        self.lists.clear();
+        self.reductions.clear();
+        let mut first = 0;
+        let (mut buckets, mut entries) = (self.ones, self.ones_entries);
+        let mut list = |buckets: usize, entries: usize| -> Result<()> {
+            if buckets > 0 {
+                self.lists.push(List {
+                    buckets: first..first + buckets,
+                    plan: AccumulatePlan::new(device, entries, buckets, limit)?,
+                });
+            }
+            first += buckets;
+            Ok(())
+        };
+        self.unsorted_lists = 0;
+        if self.ones_entries >= MANY_ONES {
+            list(buckets, entries)?;
+            (buckets, entries) = (0, 0);
+            self.unsorted_lists = 1;
+        }
+        for (terms, window_buckets) in &sizes {
+            if *terms >= LARGE_WINDOW {
+                list(buckets, entries)?;
+                list(*window_buckets, *terms)?;
+                (buckets, entries) = (0, 0);
+            } else {
+                buckets += window_buckets;
+                entries += terms;
+            }
+        }
+        list(buckets, entries)?;
+
+        let mut first = 0;
+        let mut reduction = |windows: usize, buckets: usize| -> Result<()> {
+            let end = first + windows * buckets;
+            self.reductions.push(Reduction {
+                buckets: first..end,
+                windows,
+                plan: ReducePlan::new(device, windows, buckets)?,
+            });
+            first = end;
+            Ok(())
+        };
+        if self.ones > 0 {
+            reduction(self.ones, 1)?;
+        }
+        for run in sizes.chunk_by(|a, b| a.1 == b.1) {
+            reduction(run.len(), run[0].1)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of recoded scalars, and of the sort itself.
+    pub(super) fn sort_bytes(&self) -> usize {
+        let recoded: usize = self.recoded_lens().map(Carve::bytes_of::<u32>).sum();
+        recoded + self.shape.scratch_bytes()
+    }
+
+    pub(super) fn reduce_bytes(&self) -> usize {
+        let reductions = self.reductions.iter();
+        let bytes = reductions.map(|reduction| reduction.plan.scratch_bytes());
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Words of recoded scalars of each part.
+    pub(super) fn recoded_lens(&self) -> impl Iterator<Item = usize> + '_ {
+        let words = if self.recodes { 8 } else { 0 };
+        let parts = self.shape.parts().iter();
+        parts.map(move |part| words * part.scalars)
+    }
+}
