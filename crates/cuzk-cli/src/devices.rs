@@ -84,7 +84,7 @@ fn self_test(gpu: &DeviceInfo) -> Result<Tested, Failure> {
     let device = Device::open(&Selector::Ordinal(gpu.ordinal), Settings::default())
         .map_err(|error| failed(&error))?;
     let launcher = cuzk_kernels::open(&device).map_err(|error| failed(&error))?;
-    let tested = cuzk_kernels::self_test(&*launcher).map_err(|error| failed(&error))?;
+    let tested = cuzk_groth16::device::self_test(&*launcher).map_err(|error| failed(&error))?;
     Ok(Tested {
         parts: tested.passed.len(),
         results: tested.passed.iter().map(|(_, results)| results).sum(),

@@ -31,10 +31,7 @@ impl Rig {
 
     fn card() -> Option<Self> {
         if let Err(reason) = list() {
-            assert!(
-                std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
-                "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
-            );
+            cuzk_testkit::no_gpu(&reason);
             return None;
         }
         let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
@@ -72,9 +69,8 @@ macro_rules! on_both {
         }
         mod card {
             $(#[test] fn $name() {
-                match super::Rig::card() {
-                    Some(rig) => super::$name(&rig),
-                    None => eprintln!("{}: skipped, no card", stringify!($name)),
+                if let Some(rig) = super::Rig::card() {
+                    super::$name(&rig);
                 }
             })*
         }

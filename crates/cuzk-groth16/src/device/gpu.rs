@@ -32,7 +32,7 @@ impl Gpu {
     /// When there are no images for the device, or it computes wrongly.
     pub fn new(device: &Device) -> Result<Self> {
         let launcher = cuzk_kernels::open(device)?;
-        cuzk_kernels::self_test(&*launcher)?;
+        super::self_test(&*launcher)?;
         Ok(Self {
             launcher,
             upload: device.stream("upload")?,

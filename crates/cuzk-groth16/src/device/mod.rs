@@ -10,6 +10,7 @@ mod key;
 mod matrices;
 mod points;
 mod prover;
+mod self_test;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -20,4 +21,5 @@ pub use gpu::Gpu;
 pub use key::DeviceKey;
 pub use matrices::{DeviceMatrices, HostMatrices};
 pub use prover::{DeviceComputed, DeviceProver, DeviceStaged};
+pub use self_test::self_test;
 pub use witness::{DeviceWitness, HostWitness};

@@ -39,10 +39,7 @@ impl Rig {
 
     fn card() -> Option<Self> {
         if let Err(reason) = list() {
-            assert!(
-                std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
-                "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
-            );
+            cuzk_testkit::no_gpu(&reason);
             return None;
         }
         Some(Self::on(
@@ -103,9 +100,8 @@ macro_rules! on_both {
         }
         mod card {
             $(#[test] fn $name() {
-                match super::Rig::card() {
-                    Some(rig) => super::$name(&rig),
-                    None => eprintln!("skipped: no GPU"),
+                if let Some(rig) = super::Rig::card() {
+                    super::$name(&rig);
                 }
             })*
         }
@@ -119,6 +115,7 @@ on_both!(
     rows_of_synthetic_circuits,
     matrices_with_bad_indices_are_refused,
     generated_keys_are_those_of_the_host,
+    the_self_test_has_transforms_and_sums,
 );
 
 /// Points made on the device, and points uploaded; circuits with and without points at infinity.
@@ -484,5 +481,18 @@ fn matrices_with_bad_indices_are_refused(rig: &Rig) {
     ] {
         let text = refused(rows, coefficients);
         assert!(text.contains(expected), "{text}");
+    }
+}
+
+fn the_self_test_has_transforms_and_sums(rig: &Rig) {
+    let done = super::self_test(&*rig.launcher).unwrap();
+    for (part, results) in [
+        ("Fp multiplication", 256),
+        ("transform, family of 5", 2048),
+        ("transform, family of 7", 2048),
+        ("G1 sum", 1),
+        ("G2 sum", 1),
+    ] {
+        assert!(done.passed.contains(&(part, results)), "{part}: {done:?}");
     }
 }
