@@ -53,11 +53,31 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("cuzk-testkit", &[]),
+    (
+        "cuzk-bellman",
+        &[
+            "cuzk-sched",
+            "cuzk-groth16",
+            "cuzk-formats",
+            "cuzk-gpu-mem",
+            "cuzk-field",
+        ],
+    ),
+    (
+        "supraseal-c2",
+        &[
+            "cuzk-sched",
+            "cuzk-groth16",
+            "cuzk-formats",
+            "cuzk-gpu-mem",
+            "cuzk-field",
+        ],
+    ),
     ("xtask", &[]),
 ];
 
 /// These use crates, and are used by none: they may depend on any crate of ours.
-const LEAVES: &[&str] = &["cuzk-benches", "cuzk-fuzz"];
+const LEAVES: &[&str] = &["cuzk-benches", "cuzk-examples", "cuzk-fuzz"];
 
 /// For tests only.
 const DEV_ONLY: &str = "cuzk-testkit";

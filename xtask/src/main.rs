@@ -12,6 +12,7 @@ mod bench;
 mod cases;
 mod container;
 mod doctor;
+mod dropin;
 mod edges;
 mod interop;
 mod kernels;
@@ -49,6 +50,8 @@ Usage: cargo xtask COMMAND
   sanitize [address] [undefined] [thread]
                         the emulator's tests under sanitizers
   doctor                what this machine has of what cuzk can use
+  dropin [TEST ..]      bellperson's own tests mimc, minroot and groth16_aggregation with feature
+                        cuda-supraseal and our supraseal-c2 patched in; builds some 200 crates
   check                 format, crate edges, licences and policy: no build
   interop [DIR]         prove the cases of testdata/ or DIR; cuzk and snarkjs judge the proofs
   testdata [NAME ..]    make the cases of testdata/ again with circom and snarkjs
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         "resources" => kernels::resources::run(&args),
         "sanitize" => kernels::sanitize::run(&args),
         "doctor" => doctor::run(&args),
+        "dropin" => dropin::run(&args),
         "check" => test::check(&args),
         "interop" => interop::command(&args),
         "testdata" => testdata::run(&args),

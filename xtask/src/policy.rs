@@ -179,7 +179,7 @@ mod tests {
                     dependencies.any(|d| d["name"] == name && d["kind"].is_null())
                 })
                 .filter_map(|package| package["name"].as_str()?.strip_prefix("cuzk-"))
-                .filter(|user| !["testkit", "fuzz", "benches"].contains(user))
+                .filter(|user| !["testkit", "fuzz", "benches", "examples"].contains(user))
                 .map(str::to_owned)
                 .collect()
         };

@@ -1,0 +1,64 @@
+//! Who makes the proofs.
+
+use cuzk_formats::{R1cs, Witness, proof};
+use cuzk_groth16::{Circuit, ProveOptions, Proved, Prover};
+
+use crate::error::Error;
+
+/// A proof to be made.
+#[derive(Debug)]
+pub struct Job {
+    /// The witness.
+    pub witness: Witness,
+    /// How to prove.
+    pub options: ProveOptions,
+}
+
+/// Makes proofs of one circuit with one key: a [`Prover`], or what distributes partitions over
+/// devices.
+pub trait Backend: Sync {
+    /// Proves each of `jobs` and gives the proofs in their order; the first failure ends it.
+    ///
+    /// A job is drawn when there is room for its witness and not before: a list of partitions is not
+    /// synthesised all at once.
+    ///
+    /// # Errors
+    /// What drawing a job says, or the proving of one.
+    fn prove_all(
+        &self,
+        r1cs: &R1cs,
+        jobs: &mut dyn Iterator<Item = Result<Job, Error>>,
+    ) -> Result<Vec<Proved>, Error>;
+}
+
+/// One after the other, each on all cores.
+impl Backend for Prover<'_> {
+    fn prove_all(
+        &self,
+        r1cs: &R1cs,
+        jobs: &mut dyn Iterator<Item = Result<Job, Error>>,
+    ) -> Result<Vec<Proved>, Error> {
+        jobs.map(|job| {
+            let Job { witness, options } = job?;
+            Ok(self.prove(Circuit::R1cs(r1cs), &witness, &options)?)
+        })
+        .collect()
+    }
+}
+
+/// The proofs back to back, 192 bytes each: what Filecoin calls a proof of several partitions.
+pub fn to_bytes<'a>(proofs: impl IntoIterator<Item = &'a Proved>) -> Vec<u8> {
+    proofs
+        .into_iter()
+        .flat_map(|proved| proof::to_bytes(&proved.proof))
+        .collect()
+}
+
+/// The one proof of a batch of one.
+pub(crate) fn single(proofs: Vec<Proved>) -> Proved {
+    let mut proofs = proofs.into_iter();
+    match (proofs.next(), proofs.next()) {
+        (Some(proved), None) => proved,
+        _ => unreachable!("one job is one proof"),
+    }
+}
