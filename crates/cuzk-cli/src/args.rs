@@ -1,15 +1,19 @@
 //! The command line, and the environment variables that stand in for flags.
 
+mod many;
 mod parse;
 mod prepare;
+mod timeline;
 
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::many::ManyArgs;
 pub(crate) use self::parse::{parse, variable_of, variables};
 pub(crate) use self::prepare::PrepareArgs;
+pub(crate) use self::timeline::TimelineArgs;
 use crate::device::DeviceChoice;
 use crate::exit;
 use crate::sizes;
@@ -19,7 +23,8 @@ Every flag has an environment variable of the same meaning, named in its help; t
 
 Exit codes: 0 ok; 1 a proof does not verify; 2 usage; 3 bad input file; 4 bad witness, or one of
 another circuit; 5 no usable device under --device cuda; 6 out of memory; 7 internal error;
-130 and 143 interrupted by SIGINT and SIGTERM. Where no proof is made, no output file is left.";
+130 and 143 interrupted by SIGINT and SIGTERM. Where no proof is made, no output file is left. Of
+many proofs, those begun are finished and written at the first signal; a second ends at once.";
 
 /// Groth16 proofs over BLS12-381: circom, bellman and arkworks keys.
 #[derive(Parser, Debug)]
@@ -72,6 +77,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List the devices that can prove
     Devices(DevicesArgs),
+    /// Say where the time of a recorded run went, and draw it
+    Timeline(TimelineArgs),
 }
 
 impl Command {
@@ -83,6 +90,7 @@ impl Command {
             Self::Verify(args) => args.json,
             Self::Inspect(args) => args.json,
             Self::Devices(args) => args.json,
+            Self::Timeline(args) => args.json,
         }
     }
 }
@@ -172,6 +180,9 @@ pub(crate) struct ProveArgs {
     /// Print the result as one JSON object
     #[arg(long, env = "CUZK_JSON", help_heading = "Outputs", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) many: ManyArgs,
 
     #[command(flatten)]
     pub(crate) load: LoadArgs,

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use cuzk_formats::ErrorClass;
 use serde_json::json;
 
-/// How the program ends. Signals end it with 130 and 143, see [`crate::signals`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How the program ends.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub(crate) enum Exit {
     /// All is well.
+    #[default]
     Success = 0,
     /// A proof does not verify.
     NotVerified = 1,
@@ -27,6 +28,10 @@ pub(crate) enum Exit {
     OutOfMemory = 6,
     /// A fault of ours, or the system's.
     Internal = 7,
+    /// SIGINT, see [`crate::signals`].
+    Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
 }
 
 impl Exit {

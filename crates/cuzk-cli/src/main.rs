@@ -21,6 +21,7 @@ mod prove;
 mod report;
 mod signals;
 mod sizes;
+mod timeline;
 mod verify;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn run(invocation: &Invocation) -> Result<Outcome, Failure> {
         Command::Verify(args) => verify::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Devices(args) => devices::run(args),
+        Command::Timeline(args) => timeline::run(args),
     }
 }
 

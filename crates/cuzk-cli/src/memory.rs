@@ -72,6 +72,17 @@ impl Limit {
     }
 }
 
+/// Bytes that may still be taken, now that inputs are loaded.
+pub(crate) fn left_bytes(host_limit: Option<u64>) -> Option<u64> {
+    match host_limit {
+        Some(bytes) => {
+            let used = named_kib("/proc/self/status", "VmRSS:").unwrap_or(0);
+            Some(bytes.saturating_sub(used))
+        }
+        None => Limit::of(None).map(|limit| limit.bytes),
+    }
+}
+
 /// What proving takes beside the loaded inputs: the vectors over the domain with the tables of the
 /// transforms, sorted digits and buckets of each thread, and the program itself.
 pub(crate) fn proving_bytes(domain_size: u64, threads: usize) -> u64 {

@@ -50,6 +50,16 @@ impl Bar {
         Self(bar)
     }
 
+    /// What is going on.
+    pub(crate) fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Runs `print` while the bar is not on the terminal.
+    pub(crate) fn hidden<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+
     /// What a prover tells of the stages that it begins.
     pub(crate) fn stages(&self) -> StageCallback {
         let bar = self.0.clone();

@@ -41,6 +41,11 @@ impl Outcome {
     }
 }
 
+/// Prints a part of a result that is not to wait for the rest. A reader that has gone away ends it.
+pub(crate) fn stream(text: &str) -> Result<(), crate::exit::Failure> {
+    Ok(write_out(text)?)
+}
+
 fn write_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

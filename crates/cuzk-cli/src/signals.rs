@@ -1,7 +1,29 @@
 //! SIGINT and SIGTERM at any stage: unfinished outputs are removed, then the process ends with
-//! 128 + the signal's number.
+//! 128 + the signal's number. Of many proofs, the first signal ends after those that have been begun.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use crate::exit::Exit;
+
+/// Whether the first signal is only noted.
+static DRAINS: AtomicBool = AtomicBool::new(false);
+/// The signal that was noted; 0 is none.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// From now on the first signal is noted, and the second ends the process.
+pub(crate) fn drain_at_first() {
+    DRAINS.store(true, Ordering::Release);
+}
+
+/// The exit that a noted signal asks for.
+pub(crate) fn received() -> Option<Exit> {
+    match RECEIVED.load(Ordering::Acquire) {
+        0 => None,
+        2 => Some(Exit::Interrupted),
+        _ => Some(Exit::Terminated),
+    }
+}
 
 /// Starts the thread that waits for signals.
 #[cfg(unix)]
@@ -13,7 +35,11 @@ pub(crate) fn install() -> io::Result<()> {
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            if let Some(signal) = signals.forever().next() {
+            for signal in signals.forever() {
+                if DRAINS.load(Ordering::Acquire) && RECEIVED.swap(signal, Ordering::AcqRel) == 0 {
+                    tracing::warn!("no more proofs are begun; another signal ends at once");
+                    continue;
+                }
                 // Held until the end, so that no output is renamed into place any more.
                 let _pending = crate::output::discard_pending();
                 #[expect(

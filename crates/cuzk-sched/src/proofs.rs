@@ -4,21 +4,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cuzk_formats::Witness;
+use cuzk_gpu_mem::Device;
+use cuzk_groth16::device::{self, DeviceComputed, DeviceProver, DeviceStaged, Gpu};
 use cuzk_groth16::{
     Circuit, ComputedProof, Error as Groth16, ProveOptions, Proved, Prover, StageCallback,
-    StagedProof, StopCheck,
+    StagedProof, StopCheck, Verifier,
 };
 
 use crate::work::{Context, Demand, Fault, Place, Section, Staging, Work};
 
-/// What is proved: a key's prover, and the circuit. One is made for any number of proofs.
-///
-/// For now it proves on the CPU.
+/// What is proved: a key's provers, on the CPU or on GPUs, and the circuit. One is made for any
+/// number of proofs.
 #[derive(Debug)]
 pub struct Proofs<'k> {
-    prover: Prover<'k>,
-    circuit: Circuit<'k>,
+    verifier: Verifier,
+    cpu: Option<(Prover<'k>, Circuit<'k>)>,
+    gpus: Vec<OnDevice<'k>>,
     host_bytes: u64,
+}
+
+#[derive(Debug)]
+struct OnDevice<'k> {
+    gpu: &'k Gpu,
+    prover: DeviceProver<'k, 'k>,
 }
 
 /// One partition: a witness, in memory or to be had when its turn comes, so that a long list of
@@ -51,71 +59,133 @@ pub enum ProofError {
     Load(String),
     /// The device's words.
     #[error(transparent)]
-    Device(Arc<cuzk_gpu_mem::Error>),
-    /// This place cannot prove.
-    #[error("proofs are made on the CPU")]
+    Device(Arc<device::Error>),
+    /// There is no prover for this place.
+    #[error("there is no prover for this place")]
     NoProver,
 }
 
 impl From<cuzk_gpu_mem::Error> for ProofError {
     fn from(error: cuzk_gpu_mem::Error) -> Self {
-        Self::Device(Arc::new(error))
+        Self::Device(Arc::new(error.into()))
     }
 }
 
-/// A partition between phases.
+/// A partition between its phases.
 #[derive(Debug)]
-pub struct Staged {
-    proof: StagedProof,
-    witness: Arc<Witness>,
+pub enum Staged {
+    /// On the CPU.
+    Cpu(Box<StagedProof>, Arc<Witness>),
+    /// On a GPU.
+    Device(Box<DeviceStaged>, Arc<Witness>),
+}
+
+/// A partition between its phases.
+#[derive(Debug)]
+pub enum Computed {
+    /// On the CPU.
+    Cpu(Box<ComputedProof>),
+    /// On a GPU.
+    Device(Box<DeviceComputed>, Arc<Witness>),
 }
 
 impl<'k> Proofs<'k> {
-    /// Proofs of `circuit` with this prover's key. `Circuit::Rows` is of one witness only and has no
-    /// place here.
+    /// Proofs of `circuit` with this prover's key, on the CPU. `Circuit::Rows` is of one witness only
+    /// and has no place here.
     pub fn new(prover: Prover<'k>, circuit: Circuit<'k>) -> Self {
         let (rows, values) = (
             prover.key().domain_size as u64,
             prover.key().num_variables() as u64,
         );
         Self {
+            verifier: prover.verifier().clone(),
             // The witness, and the vectors over the domain while the quotient is made.
             host_bytes: 32 * (values + 3 * rows),
-            prover,
-            circuit,
+            cpu: Some((prover, circuit)),
+            gpus: Vec::new(),
         }
     }
 
-    /// The prover.
-    pub fn prover(&self) -> &Prover<'k> {
-        &self.prover
+    /// Proofs on GPUs alone: what proves on the CPU takes memory as well.
+    pub fn on_gpus(verifier: Verifier) -> Self {
+        Self {
+            verifier,
+            cpu: None,
+            gpus: Vec::new(),
+            host_bytes: 0,
+        }
     }
 
-    /// Host memory that one partition takes on the CPU.
-    pub fn host_bytes(&self) -> u64 {
-        self.host_bytes
+    /// With a prover of the same key and circuit on a GPU.
+    #[must_use]
+    pub fn with_gpu(mut self, gpu: &'k Gpu, prover: DeviceProver<'k, 'k>) -> Self {
+        self.gpus.push(OnDevice { gpu, prover });
+        self
+    }
+
+    /// The verifier of all its proofs.
+    pub fn verifier(&self) -> &Verifier {
+        &self.verifier
+    }
+
+    fn on(&self, device: &Device) -> Option<&OnDevice<'k>> {
+        // Numbers are those of one process.
+        let number = device.info().ordinal;
+        self.gpus
+            .iter()
+            .find(|on| on.gpu.device().info().ordinal == number)
+    }
+
+    fn here(&self, context: &Context<'_>) -> Result<&OnDevice<'k>, Fault<ProofError>> {
+        match context.place() {
+            Place::Device(device) => self.on(device),
+            Place::Cpu => None,
+        }
+        .ok_or(Fault::Input(ProofError::NoProver))
+    }
+
+    fn cpu(&self) -> Result<&(Prover<'k>, Circuit<'k>), Fault<ProofError>> {
+        self.cpu.as_ref().ok_or(Fault::Input(ProofError::NoProver))
     }
 
     /// Runs a phase; its stages go into the timeline.
-    fn phase<T>(
+    fn phase<T, E>(
         &self,
         context: &Context<'_>,
-        run: impl FnOnce(&ProveOptions) -> Result<T, Groth16>,
-    ) -> Result<T, Fault<ProofError>> {
+        verify: bool,
+        run: impl FnOnce(&ProveOptions) -> Result<T, E>,
+    ) -> Result<T, Fault<ProofError>>
+    where
+        E: Into<device::Error>,
+    {
         let begun: Arc<Mutex<Vec<(&'static str, Instant)>>> = Arc::default();
         let begins = Arc::clone(&begun);
         let note = move |stage| lock(&begins).push((stage, Instant::now()));
-        let options = ProveOptions::default()
-            .without_verification()
+        let mut options = ProveOptions::default()
             .with_stop_check(StopCheck::new(context.stop_check()))
             .with_stage_callback(StageCallback::new(note));
+        options.verify = verify;
         let result = run(&options);
         let begun = lock(&begun);
         let ends = begun.iter().skip(1).map(|(_, begin)| *begin);
         for ((stage, begin), end) in begun.iter().zip(ends.chain([Instant::now()])) {
-            context.note(stage, *begin, end);
+            // A phase of the engine has that name already.
+            if *stage != "compute" {
+                context.note(stage, *begin, end);
+            }
         }
-        result.map_err(fault)
+        result.map_err(|error| fault(error.into()))
+    }
+
+    fn witness(part: &Statement, context: &Context<'_>) -> Result<Arc<Witness>, Fault<ProofError>> {
+        match part {
+            Statement::Witness(witness) => Ok(Arc::clone(witness)),
+            Statement::Load(load) => {
+                let loaded = context.span("load witness", load);
+                let witness = loaded.map_err(|what| Fault::Input(ProofError::Load(what)))?;
+                Ok(Arc::new(witness))
+            }
+        }
     }
 }
 
@@ -123,28 +193,35 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the prover says, by what can be done about it.
-fn fault(error: Groth16) -> Fault<ProofError> {
+/// What a prover says, by what can be done about it.
+fn fault(error: device::Error) -> Fault<ProofError> {
     match error {
-        Groth16::Stopped => Fault::Stopped,
-        error => Fault::Input(error.into()),
+        device::Error::Proof(Groth16::Stopped) => Fault::Stopped,
+        device::Error::Proof(error @ Groth16::ProofRejected { .. }) => Fault::Wrong(error.into()),
+        device::Error::Proof(error) => Fault::Input(error.into()),
+        device::Error::Memory(error) => error.into(),
+        error => Fault::Device(ProofError::Device(Arc::new(error))),
     }
 }
 
 impl Work for Proofs<'_> {
     type Part = Statement;
     type Staged = Staged;
-    type Computed = ComputedProof;
+    type Computed = Computed;
     type Output = Proved;
     type Error = ProofError;
 
     fn demand(&self, _part: &Statement, place: &Place) -> Option<Demand> {
         match place {
-            Place::Cpu => Some(Demand {
+            Place::Cpu => self.cpu.as_ref().map(|_| Demand {
                 host_bytes: self.host_bytes,
                 ..Demand::default()
             }),
-            Place::Device(_) => None,
+            // How much of the witness goes over the bus is known when it has been packed.
+            Place::Device(device) => self.on(device).map(|_| Demand {
+                own_admission: true,
+                ..Demand::default()
+            }),
         }
     }
 
@@ -154,21 +231,21 @@ impl Work for Proofs<'_> {
         context: &Context<'_>,
         staging: Staging<'_>,
     ) -> Result<Staged, Fault<ProofError>> {
-        let Staging::Cpu = staging else {
-            return Err(Fault::Input(ProofError::NoProver));
-        };
-        let witness = match part {
-            Statement::Witness(witness) => Arc::clone(witness),
-            Statement::Load(load) => {
-                let loaded = context.span("load witness", load);
-                Arc::new(loaded.map_err(|what| Fault::Input(ProofError::Load(what)))?)
-            }
-        };
+        let witness = Self::witness(part, context)?;
         context.check()?;
-        let proof = self.phase(context, |options| {
-            self.prover.stage(self.circuit.clone(), &witness, options)
-        })?;
-        Ok(Staged { proof, witness })
+        if let Staging::Cpu = staging {
+            let (prover, circuit) = self.cpu()?;
+            let proof = self.phase(context, false, |options| {
+                prover.stage(circuit.clone(), &witness, options)
+            })?;
+            return Ok(Staged::Cpu(Box::new(proof), witness));
+        }
+        let OnDevice { gpu, prover } = self.here(context)?;
+        if let Some(recorder) = context.recorder() {
+            gpu.upload().set_recorder(Some(recorder.clone()));
+        }
+        let proof = self.phase(context, false, |options| prover.stage(&witness, options))?;
+        Ok(Staged::Device(Box::new(proof), witness))
     }
 
     fn compute(
@@ -177,20 +254,45 @@ impl Work for Proofs<'_> {
         staged: Staged,
         context: &Context<'_>,
         _section: Section<'_, '_>,
-    ) -> Result<ComputedProof, Fault<ProofError>> {
-        let Staged { proof, witness } = staged;
-        self.phase(context, |options| {
-            self.prover.compute(proof, &witness, options)
-        })
+    ) -> Result<Computed, Fault<ProofError>> {
+        match staged {
+            Staged::Cpu(proof, witness) => {
+                let (prover, _) = self.cpu()?;
+                let computed = self.phase(context, false, |options| {
+                    prover.compute(*proof, &witness, options)
+                })?;
+                Ok(Computed::Cpu(Box::new(computed)))
+            }
+            Staged::Device(proof, witness) => {
+                let OnDevice { prover, .. } = self.here(context)?;
+                let computed = self.phase(context, false, |options| {
+                    prover.compute(*proof, options, context.recorder())
+                })?;
+                Ok(Computed::Device(Box::new(computed), witness))
+            }
+        }
     }
 
     fn finish(
         &self,
         _part: &Statement,
-        computed: ComputedProof,
+        computed: Computed,
         context: &Context<'_>,
     ) -> Result<Proved, Fault<ProofError>> {
-        self.phase(context, |options| self.prover.finish(computed, options))
+        match computed {
+            Computed::Cpu(computed) => {
+                let (prover, _) = self.cpu()?;
+                self.phase(context, false, |options| prover.finish(*computed, options))
+            }
+            // That the witness satisfies the circuit is found out here: its prover names the first
+            // constraint that is violated.
+            Computed::Device(computed, witness) => {
+                let OnDevice { prover, .. } = self.here(context)?;
+                self.phase(context, context.verifies(), |options| {
+                    prover.finish(*computed, &witness, options)
+                })
+            }
+        }
     }
 
     fn verify(
@@ -199,11 +301,13 @@ impl Work for Proofs<'_> {
         proved: &mut Proved,
         context: &Context<'_>,
     ) -> Result<(), Fault<ProofError>> {
-        let witness_checked = matches!(self.circuit, Circuit::R1cs(_));
+        if proved.verified {
+            return Ok(());
+        }
+        let witness_checked = matches!(self.cpu, Some((_, Circuit::R1cs(_))));
         context
             .span("verify", || {
-                let verifier = self.prover.verifier();
-                verifier.verify(&proved.public_values, &proved.proof)
+                self.verifier.verify(&proved.public_values, &proved.proof)
             })
             .map_err(|_| Fault::Wrong(Groth16::ProofRejected { witness_checked }.into()))?;
         proved.verified = true;

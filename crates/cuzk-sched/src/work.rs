@@ -88,6 +88,9 @@ pub struct Demand {
     pub pinned_bytes: u64,
     /// Ordinary host memory, from staging until the end.
     pub host_bytes: u64,
+    /// The work asks the device's ledger itself while it stages, and opens its compute section itself
+    /// when it has its turn: for what is known only of the witness. The figures above are estimates then.
+    pub own_admission: bool,
 }
 
 impl Demand {
@@ -119,7 +122,9 @@ impl Place {
     pub fn name(&self) -> String {
         match self {
             Self::Cpu => "cpu".to_owned(),
-            Self::Device(device) => format!("{}: {}", device.info().ordinal, device.info().name),
+            Self::Device(device) => {
+                format!("cuda:{} {}", device.info().ordinal, device.info().name)
+            }
         }
     }
 
@@ -181,6 +186,8 @@ pub enum Staging<'a> {
         /// The worker's own stream for uploads.
         upload: &'a Stream,
     },
+    /// Device memory, under an admission of the work's own ([`Demand::own_admission`]).
+    Own,
 }
 
 /// Where the partition computes.
@@ -190,6 +197,8 @@ pub enum Section<'a, 'cx> {
     Cpu,
     /// In a compute section of the device.
     Device(&'a Compute<'cx>),
+    /// In a section that the work opens ([`Demand::own_admission`]).
+    Own,
 }
 
 /// Stops the attempts of a job, from any thread.
@@ -218,6 +227,7 @@ pub struct Context<'a> {
     pub(crate) worker: usize,
     pub(crate) place: &'a Place,
     pub(crate) stop: &'a [Arc<Flag>; 3],
+    pub(crate) verify: bool,
     pub(crate) recorder: Option<&'a Recorder>,
     pub(crate) log: Option<&'a Log>,
 }
@@ -236,6 +246,11 @@ impl Context<'_> {
     /// The worker's number in the engine.
     pub fn worker(&self) -> usize {
         self.worker
+    }
+
+    /// Whether results are to be verified.
+    pub fn verifies(&self) -> bool {
+        self.verify
     }
 
     /// Where this runs.

@@ -104,6 +104,9 @@ impl<W: Work> Seat<W> {
         let (work, input) = (&task.work, &*task.input);
         let (staged, admission) = match &self.device.place {
             Place::Cpu => (work.stage(input, &context, Staging::Cpu)?, None),
+            Place::Device(_) if task.demand.own_admission => {
+                (work.stage(input, &context, Staging::Own)?, None)
+            }
             Place::Device(device) => {
                 let demand = &task.demand;
                 let bytes = demand.compute_bytes.saturating_add(task.keep_device_bytes);
@@ -135,7 +138,8 @@ impl<W: Work> Seat<W> {
                     work.compute(input, staged, &context, Section::Device(cx))
                 })
                 .map_err(Fault::from)??,
-            _ => work.compute(input, staged, &context, Section::Cpu)?,
+            (Place::Device(_), None) => work.compute(input, staged, &context, Section::Own)?,
+            (Place::Cpu, _) => work.compute(input, staged, &context, Section::Cpu)?,
         };
         drop(turn);
         enter(Phase::Finish)?;
@@ -155,6 +159,7 @@ impl<W: Work> Seat<W> {
             worker: self.number,
             place: &self.device.place,
             stop: &task.stop,
+            verify: task.verify,
             recorder: self.device.recorder.as_ref(),
             log: self.log.as_deref(),
         }

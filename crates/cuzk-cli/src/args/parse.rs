@@ -32,10 +32,19 @@ fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
         let from_environment =
             |id: &str| matches.value_source(id) == Some(ValueSource::EnvVariable);
         match &mut command {
-            Command::Prove(args) => args.inputs.let_flags_win(matches, from_environment),
+            Command::Prove(args) => {
+                args.inputs.let_flags_win(matches, from_environment);
+                // One witness named by a flag is not one of many named in the environment.
+                if any_flag(matches, &["wtns", "synthetic"]) {
+                    drop_if(&mut args.many.witnesses, from_environment("witnesses"));
+                }
+                if any_flag(matches, &["witnesses"]) {
+                    drop_if(&mut args.inputs.wtns, from_environment("wtns"));
+                }
+            }
             Command::Prepare(args) => args.let_flags_win(matches, from_environment),
             Command::Verify(args) => args.let_flags_win(matches, from_environment),
-            Command::Inspect(_) | Command::Devices(_) => {}
+            Command::Inspect(_) | Command::Devices(_) | Command::Timeline(_) => {}
         }
     }
     Ok(Invocation {

@@ -1,13 +1,14 @@
 //! All that a proof is made from, compared before it is loaded, and the proof itself.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use cuzk_formats::prepared::KeySource;
 use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, prepared, r1cs, wtns};
 use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{
-    Circuit, DifferingRow, ProveOptions, Proved, Prover, first_differing_row, synth,
+    Circuit, DifferingRow, ProveOptions, Proved, Prover, Verifier, first_differing_row, synth,
 };
 
 use crate::args::{Family, ProveArgs, Shape};
@@ -28,7 +29,8 @@ pub(super) struct Material {
     pub(super) key_file: Option<String>,
     key: LoadedKey,
     r1cs: Option<R1cs>,
-    witness: Witness,
+    /// Not there where many are proved, each loaded when its turn comes.
+    witness: Option<Arc<Witness>>,
 }
 
 /// Sizes for the result.
@@ -76,10 +78,14 @@ impl Material {
         needed_bytes += 32 * u64::from(values);
         Limit::check(Limit::of(args.host_limit), needed_bytes)?;
 
-        let file = loader.read("witness", &wtns_source, |source, options| {
-            wtns::read(source, options).map(|file| (file.witness, file.notes))
-        });
-        let witness = file?;
+        let witness = if args.many.witnesses.is_some() {
+            None
+        } else {
+            let read = loader.read("witness", &wtns_source, |source, options| {
+                wtns::read(source, options).map(|file| (file.witness, file.notes))
+            });
+            Some(Arc::new(read?))
+        };
         let r1cs = match &r1cs_source {
             None => None,
             Some(source) => Some(loader.read("r1cs", source, |source, options| {
@@ -139,7 +145,7 @@ impl Material {
             key_file: None,
             key: LoadedKey::plain(key),
             r1cs: Some(instance.r1cs),
-            witness: instance.witness,
+            witness: Some(Arc::new(instance.witness)),
         })
     }
 
@@ -157,7 +163,7 @@ impl Material {
         }
     }
 
-    fn as_circuit(&self) -> Result<Circuit<'_>, Failure> {
+    pub(super) fn as_circuit(&self) -> Result<Circuit<'_>, Failure> {
         match (&self.r1cs, &self.key.matrices) {
             (Some(r1cs), _) => Ok(Circuit::R1cs(r1cs)),
             (None, Some((matrices, _))) => Ok(Circuit::Matrices(matrices)),
@@ -165,17 +171,45 @@ impl Material {
         }
     }
 
-    pub(super) fn prove(&self, args: &ProveArgs, loader: &mut Loader) -> Result<Proved, Failure> {
-        let prover = StageTime::of(&mut loader.stages, "check key", || {
+    /// The one witness.
+    pub(super) fn witness(&self) -> Result<&Arc<Witness>, Failure> {
+        let witness = self.witness.as_ref();
+        witness.ok_or_else(|| Failure::Bug("no witness was loaded".into()))
+    }
+
+    /// The CPU's prover.
+    pub(super) fn prover(&self, loader: &mut Loader) -> Result<Prover<'_>, Failure> {
+        StageTime::of(&mut loader.stages, "check key", || {
             Prover::new(self.key.key_ref())
         })
-        .map_err(|error| self.in_key_file(error.into()))?;
+        .map_err(|error| self.in_key_file(error.into()))
+    }
+
+    pub(super) fn prove(&self, args: &ProveArgs, loader: &mut Loader) -> Result<Proved, Failure> {
+        let prover = self.prover(loader)?;
         let circuit = self.as_circuit()?;
         let bar = Bar::working("proving");
-        let proved = prover.prove(circuit, &self.witness, &options(args, &bar))?;
+        let proved = prover.prove(circuit, self.witness()?, &options(args, &bar))?;
         drop(bar);
         loader.add_stages(&proved);
         Ok(proved)
+    }
+
+    /// A GPU's prover.
+    pub(super) fn prover_on<'a>(
+        &'a self,
+        gpu: &'a Gpu,
+        loader: &mut Loader,
+    ) -> Result<DeviceProver<'a, 'a>, Failure> {
+        let circuit = self.as_circuit()?;
+        StageTime::of(&mut loader.stages, "key to GPU", || {
+            DeviceProver::new(gpu, self.key.key_ref(), circuit)
+        })
+        .map_err(|error| self.in_key_file(error.into()))
+    }
+
+    pub(super) fn verifier(&self) -> Result<Verifier, Failure> {
+        Verifier::new(&self.key.key.vk).map_err(|error| self.in_key_file(error.into()))
     }
 
     pub(super) fn prove_on(
@@ -184,13 +218,9 @@ impl Material {
         args: &ProveArgs,
         loader: &mut Loader,
     ) -> Result<Proved, Failure> {
-        let circuit = self.as_circuit()?;
         let bar = Bar::working("loading the key onto the GPU");
-        let prover = StageTime::of(&mut loader.stages, "key to GPU", || {
-            DeviceProver::new(gpu, self.key.key_ref(), circuit)
-        })
-        .map_err(|error| self.in_key_file(error.into()))?;
-        let proved = prover.prove(&self.witness, &options(args, &bar))?;
+        let prover = self.prover_on(gpu, loader)?;
+        let proved = prover.prove(self.witness()?, &options(args, &bar))?;
         drop(bar);
         loader.add_stages(&proved);
         Ok(proved)

@@ -1,18 +1,22 @@
 //! `cuzk prove`: from arguments to a job; [`material`] loads it and proves, [`result`] tells of it.
 
+mod batch;
 mod material;
 mod result;
+mod witnesses;
 
 use std::path::Path;
 use std::time::Instant;
 
 use cuzk_formats::json;
+use cuzk_groth16::Proved;
 
+use self::batch::Batch;
 use self::material::Material;
 pub(crate) use self::material::{SYNTHETIC_SEED, compare_counts, differing, synthetic_of};
 use self::result::{ProofResult, resolved_format};
 use crate::args::{ProveArgs, usage};
-use crate::device;
+use crate::device::{self, DeviceUsed};
 use crate::exit::Failure;
 use crate::keys::{self, KeyKind};
 use crate::load::Loader;
@@ -22,6 +26,21 @@ use crate::report::Outcome;
 /// Runs the command.
 pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let begun = Instant::now();
+    let batch = args.many.is_batch().then(|| Batch::of(args)).transpose()?;
+    let sample = match &batch {
+        Some(batch) => batch.sample(&args.inputs)?,
+        None => None,
+    };
+    let with_sample;
+    let args = match sample {
+        None => args,
+        Some(path) => {
+            let mut args = args.clone();
+            args.inputs.wtns = Some(path.to_owned());
+            with_sample = args;
+            &with_sample
+        }
+    };
     let job = Job::of(args)?;
     let (inputs, targets) = (job.inputs(args), targets(args));
     output::check(&targets, &inputs)?;
@@ -35,6 +54,21 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     };
     let is_named = taken.is_named();
     let (mut device, gpu) = taken.settle(material.circuit().domain_size);
+    if let Some(batch) = &batch {
+        return batch::run(
+            args,
+            batch,
+            &material,
+            gpu.as_deref(),
+            &device,
+            &mut loader,
+            begun,
+        );
+    }
+    if args.many.timeline.is_some() {
+        let proved = batch::one(args, &material, gpu.as_deref(), &mut loader)?;
+        return written(args, device, material, proved, loader, begun);
+    }
     let proved = match gpu.map(|gpu| material.prove_on(&gpu, args, &mut loader)) {
         Some(Ok(proved)) => proved,
         Some(Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))) if !is_named => {
@@ -46,6 +80,18 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         Some(Err(failure)) => return Err(failure),
         None => material.prove(args, &mut loader)?,
     };
+    written(args, device, material, proved, loader, begun)
+}
+
+/// Writes a proof and tells of it.
+fn written(
+    args: &ProveArgs,
+    device: DeviceUsed,
+    material: Material,
+    proved: Proved,
+    loader: Loader,
+    begun: Instant,
+) -> Result<Outcome, Failure> {
     let format = resolved_format(args, material.convention());
     let result = ProofResult {
         args,
@@ -104,7 +150,7 @@ impl<'a> Job<'a> {
             ));
         };
         if inputs.wtns.is_none() {
-            return Err(usage("no witness: give --wtns"));
+            return Err(usage("no witness: give --wtns, or --witnesses for many"));
         }
         if inputs.r1cs.is_none() && matches!(kind, KeyKind::Params | KeyKind::Pk) {
             return Err(usage(format!(
@@ -127,11 +173,16 @@ impl<'a> Job<'a> {
 }
 
 fn targets(args: &ProveArgs) -> Vec<Target<'_>> {
-    [("--proof", &args.proof), ("--public", &args.public)]
-        .into_iter()
-        .filter_map(|(flag, path)| {
-            let path = path.as_deref()?;
-            Some(Target { flag, path })
-        })
-        .collect()
+    let timeline = ("--timeline", &args.many.timeline);
+    [
+        ("--proof", &args.proof),
+        ("--public", &args.public),
+        timeline,
+    ]
+    .into_iter()
+    .filter_map(|(flag, path)| {
+        let path = path.as_deref()?;
+        Some(Target { flag, path })
+    })
+    .collect()
 }

@@ -68,6 +68,7 @@ impl ProofResult<'_> {
         let targets = super::targets(self.args);
         let outputs: Vec<_> = targets
             .into_iter()
+            .filter(|target| target.flag != "--timeline") // written by itself
             .map(|target| {
                 let bytes = match target.flag {
                     "--proof" => proof_bytes.as_slice(),
@@ -225,11 +226,11 @@ fn format_name(format: ProofFormat) -> &'static str {
 }
 
 /// A text of ours as a value.
-fn parsed(text: &str) -> Value {
+pub(super) fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

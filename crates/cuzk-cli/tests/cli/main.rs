@@ -7,6 +7,7 @@
     reason = "one test binary; its modules share helpers"
 )]
 
+mod batch;
 mod files;
 mod gpu;
 mod hostile;
@@ -17,5 +18,6 @@ mod prepare;
 mod prove;
 mod run;
 mod signals;
+mod timeline;
 mod usage;
 mod verify;

@@ -80,6 +80,26 @@ fn inputs_must_make_sense_together() {
         (&["prove"][..], "no key: give one of"),
         (&["prove", "--zkey", "a"], "no witness: give --wtns"),
         (
+            &["prove", "--zkey", "a", "--wtns", "w", "--partitions", "2"],
+            "--partitions needs as many witnesses",
+        ),
+        (
+            &["prove", "--zkey", "a", "--wtns", "w", "--witnesses", "l"],
+            "--witnesses says what is proved",
+        ),
+        (
+            &[
+                "prove",
+                "--synthetic",
+                "4",
+                "--partitions",
+                "2",
+                "--proof",
+                "p",
+            ],
+            "--proof is for one proof",
+        ),
+        (
             &["prove", "--zkey", "a", "--params", "b", "--wtns", "w"],
             "--zkey and --params",
         ),

@@ -257,7 +257,7 @@ impl Canvas {
     }
 }
 
-const KERNELS: &str = "#3b7dd8";
+const KERNELS: &str = "#6f9fe0";
 const UPLOAD: &str = "#f0a030";
 const DOWNLOAD: &str = "#b06ac0";
 const STAGES: &str = "#ffffff";

@@ -1,0 +1,317 @@
+//! Many proofs with one key: an engine, results as they come. [`session`] hands proofs in and takes
+//! their results, [`report`] tells of them.
+
+mod report;
+mod session;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use cuzk_formats::{FileSource, LoadOptions, wtns};
+use cuzk_gpu_mem::Footprint;
+use cuzk_groth16::Proved;
+use cuzk_groth16::device::Gpu;
+use cuzk_sched::timeline::Run;
+use cuzk_sched::{
+    DeviceOptions, JobError, JobOptions, OnDeviceError, Options, Place, ProofError, Proofs,
+    Scheduler, Statement, SubmitError,
+};
+
+use self::report::Tally;
+use self::session::Session;
+use super::material::Material;
+use super::result::resolved_format;
+use super::witnesses::{self, Entry};
+use crate::args::{InputArgs, ManyArgs, ProofFormat, ProveArgs, usage};
+use crate::device::DeviceUsed;
+use crate::exit::Failure;
+use crate::keys::{self, KeyFile};
+use crate::load::Loader;
+use crate::output::{self, Target};
+use crate::progress::Bar;
+use crate::report::Outcome;
+use crate::{memory, signals};
+
+/// The partitions that were asked for, and where their results go.
+pub(super) struct Batch {
+    /// Empty where all partitions have the witness of the material.
+    entries: Vec<Entry>,
+    partitions: usize,
+    proofs: usize,
+}
+
+impl Batch {
+    /// Finds out what there is to prove.
+    pub(super) fn of(args: &ProveArgs) -> Result<Self, Failure> {
+        let many = &args.many;
+        for (flag, given) in [
+            ("--proof", args.proof.is_some()),
+            ("--public", args.public.is_some()),
+        ] {
+            if given {
+                return Err(usage(format!(
+                    "{flag} is for one proof; the results of many go to --out-dir"
+                )));
+            }
+        }
+        let partitions = many.partitions.map_or(1, |n| n as usize);
+        let Some(path) = &many.witnesses else {
+            if args.inputs.synthetic.is_none() {
+                return Err(usage(
+                    "--partitions needs as many witnesses: give --witnesses, or --synthetic",
+                ));
+            }
+            return Ok(Self {
+                entries: Vec::new(),
+                partitions,
+                proofs: 1,
+            });
+        };
+        if args.inputs.wtns.is_some() || args.inputs.synthetic.is_some() {
+            return Err(usage(
+                "--witnesses says what is proved: it goes without --wtns and --synthetic",
+            ));
+        }
+        let entries = witnesses::find(path)?;
+        if entries.len() % partitions != 0 {
+            return Err(usage(format!(
+                "{} witnesses do not make whole proofs of {partitions} partitions",
+                entries.len()
+            )));
+        }
+        Ok(Self {
+            partitions,
+            proofs: entries.len() / partitions,
+            entries,
+        })
+    }
+
+    /// A witness by which the key's files are checked and memory is estimated: the first that is of
+    /// the key's length. The others are checked when their turn comes.
+    pub(super) fn sample(&self, inputs: &InputArgs) -> Result<Option<&Path>, Failure> {
+        let Some(first) = self.entries.first() else {
+            return Ok(None);
+        };
+        let Some((kind, path)) = keys::chosen(inputs)? else {
+            return Ok(Some(&first.path));
+        };
+        let options = LoadOptions::default();
+        let expected = KeyFile::open(kind, path, &options)?.counts.num_variables;
+        let fits = |entry: &&Entry| {
+            FileSource::open(&entry.path)
+                .and_then(|source| wtns::read_header(&source, &options))
+                .is_ok_and(|(values, _)| u64::from(values) == expected)
+        };
+        Ok(Some(&self.entries.iter().find(fits).unwrap_or(first).path))
+    }
+
+    fn name(&self, partition: usize) -> String {
+        match self.entries.get(partition) {
+            Some(entry) => entry.name.clone(),
+            None => format!("partition-{partition}"),
+        }
+    }
+
+    /// Where each partition's proof and public values go.
+    fn places(&self, folder: &Path, format: ProofFormat) -> Vec<[PathBuf; 2]> {
+        let ending = match format {
+            ProofFormat::Snarkjs => "json",
+            _ => "bin",
+        };
+        (0..self.partitions * self.proofs)
+            .map(|partition| {
+                let name = self.name(partition);
+                [
+                    folder.join(format!("{name}.proof.{ending}")),
+                    folder.join(format!("{name}.public.json")),
+                ]
+            })
+            .collect()
+    }
+}
+
+/// Proves all of it.
+pub(super) fn run(
+    args: &ProveArgs,
+    batch: &Batch,
+    material: &Material,
+    gpu: Option<&Gpu>,
+    device: &DeviceUsed,
+    loader: &mut Loader,
+    begun: Instant,
+) -> Result<Outcome, Failure> {
+    let format = resolved_format(args, material.convention());
+    let places = match &args.many.out_dir {
+        None => Vec::new(),
+        Some(folder) => {
+            fs::create_dir_all(folder).map_err(|error| Failure::Output {
+                path: folder.clone(),
+                error,
+            })?;
+            batch.places(folder, format)
+        }
+    };
+    let targets: Vec<Target<'_>> = places
+        .iter()
+        .flatten()
+        .map(|path| in_folder(path))
+        .collect();
+    let inputs: Vec<&Path> = batch.entries.iter().map(|e| e.path.as_path()).collect();
+    output::check(&targets, &inputs)?;
+
+    let options = options(args, gpu);
+    let proofs = Arc::new(proofs(args, material, gpu, loader)?);
+    let mut session = Session {
+        args,
+        batch,
+        material,
+        format,
+        places,
+        bar: Bar::counting("proving", (batch.partitions * batch.proofs) as u64),
+        losses: Arc::default(),
+        report: Tally::default(),
+    };
+    signals::drain_at_first();
+    let proving = Instant::now();
+    let timeline = thread::scope(|scope| -> Result<Option<Run>, Failure> {
+        let scheduler = Scheduler::start_in(scope, options.clone())
+            .map_err(|error| Failure::Device(error.to_string()))?;
+        session.drive(&scheduler, &proofs)?;
+        scheduler.drain();
+        Ok(scheduler.timeline())
+    })?;
+    let Session {
+        bar, mut report, ..
+    } = session;
+    report.proving = proving.elapsed();
+    drop(bar);
+    write_timeline(&args.many, timeline.as_ref())?;
+    Ok(report.outcome(&options, args, batch, device, loader, begun))
+}
+
+/// One proof through the engine, for its timeline.
+pub(super) fn one(
+    args: &ProveArgs,
+    material: &Material,
+    gpu: Option<&Gpu>,
+    loader: &mut Loader,
+) -> Result<Proved, Failure> {
+    let proofs = Arc::new(proofs(args, material, gpu, loader)?);
+    let bar = Bar::working("proving");
+    let (finished, timeline) = thread::scope(|scope| -> Result<_, Failure> {
+        let scheduler = Scheduler::start_in(scope, options(args, gpu))
+            .map_err(|error| Failure::Device(error.to_string()))?;
+        let statement = Statement::Witness(Arc::clone(material.witness()?));
+        let job = scheduler
+            .submit(&proofs, vec![statement], JobOptions::default())
+            .map_err(refused)?;
+        let finished = job.wait().map_err(failure)?;
+        scheduler.drain();
+        Ok((finished, scheduler.timeline()))
+    })?;
+    drop(bar);
+    write_timeline(&args.many, timeline.as_ref())?;
+    let proved = finished.outputs.into_iter().next();
+    let proved = proved.ok_or_else(|| Failure::Bug("a job without result".into()))?;
+    loader.add_stages(&proved);
+    Ok(proved)
+}
+
+/// The provers there are to be.
+fn proofs<'a>(
+    args: &ProveArgs,
+    material: &'a Material,
+    gpu: Option<&'a Gpu>,
+    loader: &mut Loader,
+) -> Result<Proofs<'a>, Failure> {
+    let on_cpu = |loader: &mut Loader| -> Result<Proofs<'a>, Failure> {
+        Ok(Proofs::new(
+            material.prover(loader)?,
+            material.as_circuit()?,
+        ))
+    };
+    let Some(gpu) = gpu else {
+        return on_cpu(loader);
+    };
+    let proofs = match args.many.on_gpu_error() {
+        OnDeviceError::Cpu => on_cpu(loader)?,
+        _ => Proofs::on_gpus(material.verifier()?),
+    };
+    Ok(proofs.with_gpu(gpu, material.prover_on(gpu, loader)?))
+}
+
+fn options(args: &ProveArgs, gpu: Option<&Gpu>) -> Options {
+    let many = &args.many;
+    let mut options = match gpu {
+        None => Options::new([DeviceOptions::new(Place::Cpu)]),
+        Some(gpu) => Options::new([
+            DeviceOptions::new(Place::Device(gpu.device().clone())),
+            DeviceOptions::fallback(Place::Cpu),
+        ]),
+    };
+    options.on_device_error = many.on_gpu_error();
+    options.workers_per_device = many.workers_per_device.map_or(2, usize::from);
+    options.concurrency = many.concurrency.map_or(2, usize::from);
+    // One more is ready when one ends.
+    options.jobs_max = options.concurrency + 1;
+    options.verify = !args.no_verify;
+    options.timeline = many.timeline.is_some();
+    if let Some(bytes) = memory::left_bytes(args.host_limit) {
+        options.host_limit = Footprint {
+            host: bytes,
+            ..options.host_limit
+        };
+    }
+    options
+}
+
+fn in_folder(path: &Path) -> Target<'_> {
+    Target {
+        flag: "--out-dir",
+        path,
+    }
+}
+
+fn write_timeline(many: &ManyArgs, run: Option<&Run>) -> Result<(), Failure> {
+    let (Some(path), Some(run)) = (&many.timeline, run) else {
+        return Ok(());
+    };
+    let text = serde_json::to_vec(run).map_err(|error| Failure::Bug(error.to_string()))?;
+    let target = Target {
+        flag: "--timeline",
+        path,
+    };
+    output::write_all(&[(target, &text)])
+}
+
+/// A job's end as a failure of the program.
+fn failure(error: JobError<ProofError>) -> Failure {
+    match error {
+        JobError::Failed {
+            error: ProofError::Groth16(error),
+            ..
+        } => error.into(),
+        JobError::Failed {
+            error: ProofError::Load(what),
+            ..
+        } => Failure::Mismatch(what),
+        JobError::Failed {
+            error: ProofError::Device(error),
+            ..
+        } => Failure::Device(error.to_string()),
+        JobError::OutOfMemory { .. } => Failure::OutOfMemory(error.to_string()),
+        JobError::Panicked { .. } => Failure::Bug(error.to_string()),
+        error => Failure::Device(error.to_string()),
+    }
+}
+
+fn refused(error: SubmitError) -> Failure {
+    match error {
+        SubmitError::TooLarge { .. } => Failure::OutOfMemory(format!("out of memory: {error}")),
+        SubmitError::NoDevice { .. } => Failure::Device(error.to_string()),
+        error => Failure::Bug(error.to_string()),
+    }
+}

@@ -1,0 +1,248 @@
+//! Proofs under way.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use cuzk_formats::{FileSource, LoadOptions, Witness, json, proof, wtns};
+use cuzk_groth16::Proved;
+use cuzk_sched::{
+    Event, Finished, Job, JobError, JobId, JobOptions, Observer, Phase, ProofError, Proofs,
+    Scheduler, Statement,
+};
+use serde_json::json;
+
+use super::report::{Line, Tally};
+use super::{Batch, failure, in_folder, refused};
+use crate::args::{ProofFormat, ProveArgs};
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::progress::Bar;
+use crate::prove::material::Material;
+use crate::report::{self, millis};
+use crate::signals;
+
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+type Outcomes = Result<Finished<Proved>, JobError<ProofError>>;
+
+/// Proofs under way.
+pub(super) struct Session<'a> {
+    pub(super) args: &'a ProveArgs,
+    pub(super) batch: &'a Batch,
+    pub(super) material: &'a Material,
+    pub(super) format: ProofFormat,
+    pub(super) places: Vec<[PathBuf; 2]>,
+    pub(super) bar: Bar,
+    /// By partition, why its witness could not be loaded.
+    pub(super) losses: Arc<Mutex<BTreeMap<usize, Failure>>>,
+    pub(super) report: Tally,
+}
+
+struct Running {
+    job: Job<Proved, ProofError>,
+    /// The proof's number.
+    number: usize,
+    is_begun: bool,
+}
+
+impl Session<'_> {
+    /// Hands proofs in while there is room, and takes their results as they come. After a signal no
+    /// more are begun.
+    pub(super) fn drive<'k>(
+        &mut self,
+        scheduler: &Scheduler<Proofs<'k>>,
+        proofs: &Arc<Proofs<'k>>,
+    ) -> Result<(), Failure> {
+        let (tell, events) = mpsc::channel();
+        let mut running: BTreeMap<JobId, Running> = BTreeMap::new();
+        let mut next = 0;
+        loop {
+            let is_draining = signals::received().is_some();
+            if is_draining {
+                running
+                    .values()
+                    .filter(|running| !running.is_begun)
+                    .for_each(|running| running.job.cancel());
+            }
+            while next < self.batch.proofs
+                && running.len() < scheduler.options().jobs_max
+                && !is_draining
+            {
+                let tell = tell.clone();
+                let options = JobOptions {
+                    observer: Some(Observer::new(move |event| {
+                        // Nobody listens once everything is over.
+                        let _ = tell.send(event.clone());
+                    })),
+                    ..JobOptions::default()
+                };
+                let job = scheduler
+                    .submit(proofs, self.statements(next)?, options)
+                    .map_err(refused)?;
+                let entry = Running {
+                    job,
+                    number: next,
+                    is_begun: false,
+                };
+                running.insert(entry.job.id(), entry);
+                next += 1;
+            }
+            if running.is_empty() {
+                return Ok(());
+            }
+            match events.recv_timeout(LOOK) {
+                Ok(Event::Phase { part, phase, .. }) => {
+                    if let Some(running) = running.get_mut(&part.job) {
+                        running.is_begun = true;
+                        let partition = running.number * self.batch.partitions + part.index;
+                        self.show(partition, phase);
+                    }
+                }
+                Ok(Event::Done { .. }) => self.bar.advance(1),
+                Ok(Event::Ended { job, .. }) => {
+                    if let Some(Running { job, number, .. }) = running.remove(&job) {
+                        let result = job.wait();
+                        self.ended(number, result)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn show(&self, partition: usize, phase: Phase) {
+        if phase != Phase::Wait {
+            self.bar
+                .say(&format!("{}: {phase}", self.batch.name(partition)));
+        }
+    }
+
+    fn statements(&self, number: usize) -> Result<Vec<Statement>, Failure> {
+        let first = number * self.batch.partitions;
+        (first..first + self.batch.partitions)
+            .map(|partition| match self.batch.entries.get(partition) {
+                None => Ok(Statement::Witness(Arc::clone(self.material.witness()?))),
+                Some(entry) => {
+                    let (path, losses) = (entry.path.clone(), Arc::clone(&self.losses));
+                    let accept_wtns_length_defect = self.args.accept_wtns_length_defect;
+                    let strict = self.args.load.strict;
+                    Ok(Statement::Load(Box::new(move || {
+                        read(&path, accept_wtns_length_defect, strict).map_err(|failure| {
+                            let what = failure.to_string();
+                            let mut losses = losses.lock().unwrap_or_else(PoisonError::into_inner);
+                            losses.insert(partition, failure);
+                            what
+                        })
+                    })))
+                }
+            })
+            .collect()
+    }
+
+    fn ended(&mut self, number: usize, result: Outcomes) -> Result<(), Failure> {
+        let first = number * self.batch.partitions;
+        match result {
+            Ok(finished) => self.write(first, &finished),
+            Err(JobError::Cancelled) => {
+                self.report.not_begun += self.batch.partitions;
+                Ok(())
+            }
+            Err(error) => {
+                let partition = first + partition_of(&error).unwrap_or(0);
+                let name = self.batch.name(partition);
+                let loss = self
+                    .losses
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .remove(&partition);
+                let failure = loss.unwrap_or_else(|| failure(error));
+                self.report.failed += self.batch.partitions;
+                self.report.exit = self.report.exit.or(failure.exit());
+                self.bar.hidden(|| {
+                    exit::say(&format!("{name}: {failure}"));
+                    if self.args.json {
+                        let line = json!({
+                            "witness": name,
+                            "proof_number": number,
+                            "error": failure.to_string(),
+                            "exit_code": failure.exit() as u8,
+                        });
+                        return report::stream(&format!("{line}\n"));
+                    }
+                    Ok(())
+                })?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes all results of a proof, or none, and reports each.
+    fn write(&mut self, first: usize, finished: &Finished<Proved>) -> Result<(), Failure> {
+        let mut texts = Vec::new();
+        for proved in &finished.outputs {
+            let proof = match self.format {
+                ProofFormat::Snarkjs => json::proof_to_string(&proved.proof).into_bytes(),
+                _ => proof::to_bytes(&proved.proof).to_vec(),
+            };
+            texts.push([
+                proof,
+                json::public_to_string(&proved.public_values)?.into_bytes(),
+            ]);
+        }
+        let outputs: Vec<_> = self
+            .places
+            .iter()
+            .skip(first)
+            .zip(&texts)
+            .flat_map(|(paths, texts)| paths.iter().zip(texts))
+            .map(|(path, text)| (in_folder(path), text.as_slice()))
+            .collect();
+        output::write_all(&outputs)?;
+        self.report.proved += finished.outputs.len();
+        let mut lines = String::new();
+        for (index, proved) in finished.outputs.iter().enumerate() {
+            let partition = first + index;
+            let report = finished.partitions[index];
+            let line = Line {
+                name: self.batch.name(partition),
+                number: partition / self.batch.partitions,
+                index,
+                proved,
+                elapsed_ms: millis(report.elapsed),
+                attempts: report.attempts,
+                places: self.places.get(partition),
+                texts: &texts[index],
+            };
+            lines.push_str(&if self.args.json {
+                format!("{}\n", line.json(self.format))
+            } else {
+                line.text()
+            });
+        }
+        self.bar.hidden(|| report::stream(&lines))
+    }
+}
+
+fn read(path: &Path, accept_wtns_length_defect: bool, strict: bool) -> Result<Witness, Failure> {
+    let source = FileSource::open(path)?;
+    let options = LoadOptions {
+        accept_wtns_length_defect,
+        strict,
+        ..LoadOptions::default()
+    };
+    Ok(wtns::read(&source, &options)?.witness)
+}
+
+fn partition_of(error: &JobError<ProofError>) -> Option<usize> {
+    match error {
+        JobError::Failed { partition, .. }
+        | JobError::Panicked { partition, .. }
+        | JobError::TimedOut { partition, .. }
+        | JobError::OutOfMemory { partition, .. }
+        | JobError::NoDevice { partition } => Some(*partition),
+        _ => None,
+    }
+}
