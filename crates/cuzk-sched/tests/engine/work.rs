@@ -242,8 +242,8 @@ impl Work for Sums {
                     bytes: 8 * part.words as u64,
                 }],
                 compute_bytes: part.scratch_bytes,
-                pinned_bytes: 0,
                 host_bytes,
+                ..Demand::default()
             },
         })
     }
@@ -258,6 +258,7 @@ impl Work for Sums {
         self.mishap(part, context, Phase::Stage)?;
         match staging {
             Staging::Cpu => Ok(Here::Cpu(part.data())),
+            Staging::Own => panic!("nobody asked for an admission of its own"),
             Staging::Device { admission, upload } => {
                 match admission.stage::<u64>("input", part.words, upload)? {
                     None => Ok(Here::NotStaged),
