@@ -39,6 +39,16 @@ extern "C" __global__ void __launch_bounds__(128) cuzk_bucket_reduce_g1_sum_line
     reduce::sum_lines(slots[threadIdx.x].sum, partial, windows, {0, log_columns, rows, 0, row_parts, column_parts}, lines);
 }
 
+// The lines as points in affine coordinates, (count), to lines; blocks of at most 128 threads, any number.
+extern "C" __global__ void __launch_bounds__(128)
+    cuzk_bucket_reduce_g1_lift(const Point* points, u32 count, Sum* lines) {
+    for (u32 i = cuzk::grid_first(); i < count; i += cuzk::grid_stride()) {
+        Sum sum;
+        cuzk::set_affine(sum, points[i]);
+        lines[i] = sum;
+    }
+}
+
 // The weighted sums of rows and columns; two blocks a window of exactly 128 threads. A thread has 2^log_per_row_thread of
 // the rows or 2^log_per_column_thread of the columns.
 extern "C" __global__ void __launch_bounds__(128) cuzk_bucket_reduce_g1_weigh(

@@ -27,6 +27,7 @@ type SumParts<F> = (
     PtrMut<Xyzz<F>>,
 );
 type SumLines<F> = (Ptr<Xyzz<F>>, u32, u32, u32, u32, u32, PtrMut<Xyzz<F>>);
+type Lift<F> = (Ptr<Affine<F>>, u32, PtrMut<Xyzz<F>>);
 type Weigh<F> = (Ptr<Xyzz<F>>, u32, u32, u32, u32, PtrMut<Xyzz<F>>);
 type Join<F> = (Ptr<Xyzz<F>>, u32, u32, PtrMut<Xyzz<F>>);
 
@@ -35,6 +36,7 @@ type Join<F> = (Ptr<Xyzz<F>>, u32, u32, PtrMut<Xyzz<F>>);
 pub(crate) struct ReduceKernels<F: DeviceCurve> {
     sum_parts: &'static Kernel<SumParts<F>>,
     sum_lines: &'static Kernel<SumLines<F>>,
+    lift: &'static Kernel<Lift<F>>,
     weigh: &'static Kernel<Weigh<F>>,
     join: &'static Kernel<Join<F>>,
 }
@@ -50,13 +52,14 @@ macro_rules! group {
             pub(crate) const KERNELS: ReduceKernels<$field> = ReduceKernels {
                 sum_parts: &SUM_PARTS,
                 sum_lines: &SUM_LINES,
+                lift: &LIFT,
                 weigh: &WEIGH,
                 join: &JOIN,
             };
         }
     };
     (@kernels $field:ty, $module:literal, $weigh_threads:literal,
-     $sum_parts:ident $sum_lines:ident $weigh:ident $join:ident) => {
+     $sum_parts:ident $sum_lines:ident $lift:ident $weigh:ident $join:ident) => {
         kernels! {
             module $module;
             /// See [`sum_parts`].
@@ -69,6 +72,8 @@ macro_rules! group {
                 partial: Ptr<Xyzz<$field>>, windows: u32, log_columns: u32, rows: u32, row_parts: u32,
                 column_parts: u32, lines: PtrMut<Xyzz<$field>>,
             );
+            /// See [`lift`].
+            LIFT = $lift[THREADS](points: Ptr<Affine<$field>>, count: u32, lines: PtrMut<Xyzz<$field>>);
             /// See [`weigh`].
             WEIGH = $weigh[$weigh_threads](
                 lines: Ptr<Xyzz<$field>>, log_columns: u32, rows: u32, log_per_row_thread: u32,
@@ -85,12 +90,14 @@ macro_rules! group {
 group! { g1, Fp, "bucket_reduce_g1", 128,
     cuzk_bucket_reduce_g1_sum_parts
     cuzk_bucket_reduce_g1_sum_lines
+    cuzk_bucket_reduce_g1_lift
     cuzk_bucket_reduce_g1_weigh
     cuzk_bucket_reduce_g1_join
 }
 group! { g2, Fp2, "bucket_reduce_g2", 64,
     cuzk_bucket_reduce_g2_sum_parts
     cuzk_bucket_reduce_g2_sum_lines
+    cuzk_bucket_reduce_g2_lift
     cuzk_bucket_reduce_g2_weigh
     cuzk_bucket_reduce_g2_join
 }
@@ -152,6 +159,11 @@ impl Grid {
         self.rows() * self.row_parts() + self.columns() * self.column_parts()
     }
 
+    /// How long the longest line is.
+    pub fn longest_line(&self) -> usize {
+        self.columns().min(self.buckets).max(self.rows())
+    }
+
     fn row_parts(&self) -> usize {
         self.columns().div_ceil(self.part)
     }
@@ -179,6 +191,58 @@ fn walking(count: usize) -> Shape {
         count.div_ceil(THREADS as usize).min(MAX_BLOCKS) as u32,
         THREADS,
     )
+}
+
+#[allow(unreachable_pub, reason = "declarations, which are listed")]
+mod lines {
+    use super::*;
+
+    kernels! {
+        module "bucket_lines";
+        /// See [`super::line_entries`].
+        ENTRIES = cuzk_bucket_lines_entries[256](
+            windows: u32, buckets: u32, log_columns: u32, rows: u32, entries: PtrMut<u32>, offsets: PtrMut<u32>,
+        );
+    }
+}
+pub(crate) use lines::DECLARATIONS as LINES;
+
+/// The lines of all windows as sorted entries: `entries` (windows, 2, buckets), `offsets` (windows, lines) and one more.
+pub fn line_entries(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    grid: &Grid,
+    entries: DeviceViewMut<'_, u32>,
+    offsets: DeviceViewMut<'_, u32>,
+) -> Result<()> {
+    let kernel = &lines::ENTRIES;
+    let entry = kernel.declaration().entry;
+    let count = 2 * grid.windows * grid.buckets;
+    exactly(entry, "entries", count, entries.len())?;
+    exactly(entry, "entries", count.min(Grid::MAX), count)?;
+    exactly(
+        entry,
+        "offsets",
+        grid.windows * grid.lines() + 1,
+        offsets.len(),
+    )?;
+    let _guards = (entries.on(stream)?, offsets.on(stream)?);
+    // SAFETY: both arrays have the lengths that the grid implies, below 2^31; the guards keep them.
+    unsafe {
+        kernel.launch(
+            launcher,
+            stream,
+            Shape::blocks(count.div_ceil(256).min(MAX_BLOCKS) as u32, 256),
+            (
+                grid.windows as u32,
+                grid.buckets as u32,
+                grid.log_columns,
+                grid.rows() as u32,
+                (&entries).into(),
+                (&offsets).into(),
+            ),
+        )
+    }
 }
 
 /// The parts of all lines of `sums` (windows, buckets), to `partial` (windows, parts).
@@ -243,6 +307,29 @@ pub fn sum_lines<F: DeviceCurve>(
                 grid.column_parts() as u32,
                 (&lines).into(),
             ),
+        )
+    }
+}
+
+/// Lines that are affine points, canonical, to `lines`.
+pub fn lift<F: DeviceCurve>(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    points: DeviceView<'_, Affine<F>>,
+    lines: DeviceViewMut<'_, Xyzz<F>>,
+) -> Result<()> {
+    let kernel = F::kernels().reduce.lift;
+    let entry = kernel.declaration().entry;
+    exactly(entry, "lines", points.len(), lines.len())?;
+    exactly(entry, "points", points.len().min(Grid::MAX), points.len())?;
+    let _guards = (points.on(stream)?, lines.on(stream)?);
+    // SAFETY: both arrays have `count` elements; the guards keep them.
+    unsafe {
+        kernel.launch(
+            launcher,
+            stream,
+            walking(points.len()),
+            ((&points).into(), points.len() as u32, (&lines).into()),
         )
     }
 }

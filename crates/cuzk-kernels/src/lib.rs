@@ -82,6 +82,7 @@ pub fn declarations() -> Vec<&'static Declaration> {
         rows::DECLARATIONS,
         sparse_terms::DECLARATIONS,
         witness::DECLARATIONS,
+        bucket_reduce::LINES,
         bucket_reduce::g1::DECLARATIONS,
         bucket_reduce::g2::DECLARATIONS,
         fixed_base::DECLARATIONS,

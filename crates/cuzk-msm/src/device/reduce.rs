@@ -10,12 +10,15 @@ use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceView, DeviceViewMut, Stream};
 use cuzk_kernels::bucket_reduce::{self, Grid};
 use cuzk_kernels::{DeviceCurve, Launcher};
 
+use super::accumulate::{AccumulatePlan, Existing};
 use super::error::{Error, Result};
 
 /// Threads that keep a multiprocessor busy with point additions: more make shorter parts, whose sums take longer.
 const THREADS_PER_MULTIPROCESSOR: usize = 256;
 /// Buckets that one thread adds up at least and at most.
 const PARTS: std::ops::RangeInclusive<usize> = 4..=64;
+/// Buckets from which on pair trees pay: a round costs 50 us, and twelve of them are half of what they gain there.
+const TREE_BUCKETS: usize = 1 << 22;
 /// Buckets of a call at most.
 const MAX_BUCKETS: usize = 1 << 29;
 
@@ -25,6 +28,8 @@ pub struct ReducePlan<F> {
     windows: usize,
     buckets: usize,
     grid: Grid,
+    /// Lines summed by pair trees: of all of them.
+    trees: Option<AccumulatePlan<F>>,
     group: PhantomData<fn(F)>,
 }
 
@@ -48,8 +53,52 @@ impl<F: DeviceCurve> ReducePlan<F> {
             windows,
             buckets,
             grid: Grid::new(windows, buckets_or_one, log_columns, part),
+            trees: None,
             group: PhantomData,
         })
+    }
+
+    /// The same with lines summed by pair trees, which is faster for many buckets and wants gigabytes of scratch,
+    /// if there are so many buckets and that fits into the limit.
+    pub fn with_scratch(
+        device: &DeviceInfo,
+        windows: usize,
+        buckets: usize,
+        scratch_limit: usize,
+    ) -> Result<Self> {
+        let plan = Self::new(device, windows, buckets)?;
+        if windows * buckets < TREE_BUCKETS {
+            return Ok(plan);
+        }
+        let trees = plan.clone().with_trees(device, scratch_limit);
+        Ok(trees.unwrap_or(plan))
+    }
+
+    /// With lines summed by pair trees in any case.
+    #[doc(hidden)]
+    pub fn with_trees(self, device: &DeviceInfo, scratch_limit: usize) -> Result<Self> {
+        let [entries, offsets, points] = self.tree_sizes();
+        let own = self
+            .weighing_bytes()
+            .saturating_add(tree_bytes::<F>([entries, offsets, points]));
+        let left = scratch_limit.saturating_sub(own);
+        let trees = AccumulatePlan::new(device, entries, points, left)?;
+        Ok(Self {
+            trees: Some(trees),
+            ..self
+        })
+    }
+
+    /// Entries, offsets and points of the lines.
+    fn tree_sizes(&self) -> [usize; 3] {
+        let lines = self.windows * self.grid.lines();
+        [2 * self.windows * self.buckets, lines + 1, lines]
+    }
+
+    /// Lines and weighted sums.
+    fn weighing_bytes(&self) -> usize {
+        let [_, lines, pairs] = self.sizes();
+        Carve::bytes_of::<Xyzz<F>>(lines).saturating_add(Carve::bytes_of::<Xyzz<F>>(pairs))
     }
 
     /// Windows.
@@ -64,10 +113,11 @@ impl<F: DeviceCurve> ReducePlan<F> {
 
     /// Bytes of scratch of a run.
     pub fn scratch_bytes(&self) -> usize {
-        let [partial, lines, pairs] = self.sizes();
-        Carve::bytes_of::<Xyzz<F>>(partial)
-            .saturating_add(Carve::bytes_of::<Xyzz<F>>(lines))
-            .saturating_add(Carve::bytes_of::<Xyzz<F>>(pairs))
+        let summing = match &self.trees {
+            None => Carve::bytes_of::<Xyzz<F>>(self.sizes()[0]),
+            Some(trees) => tree_bytes::<F>(self.tree_sizes()).saturating_add(trees.scratch_bytes()),
+        };
+        self.weighing_bytes().saturating_add(summing)
     }
 
     fn sizes(&self) -> [usize; 3] {
@@ -104,13 +154,45 @@ impl<F: DeviceCurve> ReducePlan<F> {
         let grid = &self.grid;
         let mut scratch = scratch.lend(&[stream])?;
         let mut carve = Carve::new(scratch.view_mut());
-        let mut partial = carve.take::<Xyzz<F>>("sums of parts", partial)?;
         let mut lines = carve.take::<Xyzz<F>>("sums of lines", lines)?;
         let mut pairs = carve.take::<Xyzz<F>>("weighted sums", pairs)?;
-        bucket_reduce::sum_parts(launcher, stream, grid, sums, partial.reborrow())?;
-        bucket_reduce::sum_lines(launcher, stream, grid, partial.as_view(), lines.reborrow())?;
+        if let Some(trees) = &self.trees {
+            let [entries, offsets, points] = self.tree_sizes();
+            let mut entries = carve.take::<u32>("entries of lines", entries)?;
+            let mut offsets = carve.take::<u32>("offsets of lines", offsets)?;
+            let mut points = carve.take::<Affine<F>>("lines", points)?;
+            bucket_reduce::line_entries(
+                launcher,
+                stream,
+                grid,
+                entries.reborrow(),
+                offsets.reborrow(),
+            )?;
+            trees.run(
+                launcher,
+                stream,
+                sums,
+                entries.as_view(),
+                offsets.as_view(),
+                points.reborrow(),
+                Existing::Replace,
+                carve.rest(),
+            )?;
+            bucket_reduce::lift(launcher, stream, points.as_view(), lines.reborrow())?;
+        } else {
+            let mut partial = carve.take::<Xyzz<F>>("sums of parts", partial)?;
+            bucket_reduce::sum_parts(launcher, stream, grid, sums, partial.reborrow())?;
+            bucket_reduce::sum_lines(launcher, stream, grid, partial.as_view(), lines.reborrow())?;
+        }
         bucket_reduce::weigh(launcher, stream, grid, lines.as_view(), pairs.reborrow())?;
         bucket_reduce::join(launcher, stream, grid, pairs.as_view(), out)?;
         Ok(())
     }
+}
+
+/// What the pair trees of lines read and write.
+fn tree_bytes<F: DeviceCurve>([entries, offsets, points]: [usize; 3]) -> usize {
+    Carve::bytes_of::<u32>(entries)
+        .saturating_add(Carve::bytes_of::<u32>(offsets))
+        .saturating_add(Carve::bytes_of::<Affine<F>>(points))
 }

@@ -10,7 +10,23 @@ on_both!(every_size, equal_and_opposite_buckets, g2_sizes);
 
 fn run<F: DeviceCurve>(rig: &Rig, windows: usize, sums: &[Affine<F>]) -> Vec<Xyzz<F>> {
     let buckets = sums.len().checked_div(windows).unwrap_or(5);
-    let plan = ReducePlan::<F>::new(rig.device().info(), windows, buckets).unwrap();
+    let info = rig.device().info();
+    let plain = ReducePlan::<F>::new(info, windows, buckets).unwrap();
+    let found = run_plan(rig, &plain, sums);
+    let trees = plain.with_trees(info, usize::MAX).unwrap();
+    let by_trees = run_plan(rig, &trees, sums);
+    for (one, other) in found.iter().zip(&by_trees) {
+        assert_eq!(
+            one.to_affine(),
+            other.to_affine(),
+            "pair trees, {windows} windows of {buckets}"
+        );
+    }
+    found
+}
+
+fn run_plan<F: DeviceCurve>(rig: &Rig, plan: &ReducePlan<F>, sums: &[Affine<F>]) -> Vec<Xyzz<F>> {
+    let windows = plan.windows();
     let sums = rig.upload(sums);
     let mut out = rig.room(windows);
     let mut scratch = rig.room::<u8>(plan.scratch_bytes());
