@@ -429,29 +429,44 @@ fn reduction<F: DeviceCurve>(
     count: usize,
     buckets: usize,
 ) {
-    let plan = ReducePlan::<F>::new(bench.device.info(), count, buckets).expect("a plan");
-    let mut scratch = run.room::<u8>(plan.scratch_bytes());
-    let mut out = run.room::<Xyzz<F>>(count);
+    let info = bench.device.info().clone();
+    let plain = ReducePlan::<F>::new(&info, count, buckets).expect("a plan");
+    let trees = plain.clone().with_trees(&info, 8 << 30).expect("a plan");
     let sums = known.points.view().slice(..count * buckets);
-    let time = run.timed(bench.rounds(3), || {
-        plan.run(
-            run.launcher,
-            run.stream,
-            sums,
-            out.view_mut(),
-            scratch.view_mut(),
-        )
-    });
-    bench.row(
-        format!(
-            "{group} {count} windows of {buckets} buckets reduced, {} MiB",
-            plan.scratch_bytes() >> 20
-        ),
-        time.as_secs_f64() * 1e3,
-        "ms",
-    );
+    let mut out = run.room::<Xyzz<F>>(count);
+    for (kind, plan) in [("pair trees", trees), ("parts", plain)] {
+        let mut scratch = run.room::<u8>(plan.scratch_bytes());
+        let time = run.timed(bench.rounds(3), || {
+            plan.run(
+                run.launcher,
+                run.stream,
+                sums,
+                out.view_mut(),
+                scratch.view_mut(),
+            )
+        });
+        bench.row(
+            format!(
+                "{group} {count} windows of {buckets} buckets reduced by {kind}, {} MiB",
+                plan.scratch_bytes() >> 20
+            ),
+            time.as_secs_f64() * 1e3,
+            "ms",
+        );
+        check_reduction(run, known, count, buckets, &out);
+    }
+}
+
+/// The first and the last window against the exponents.
+fn check_reduction<F: DeviceCurve>(
+    run: &Run<'_>,
+    known: &Known<F>,
+    count: usize,
+    buckets: usize,
+    out: &DeviceBuf<Xyzz<F>>,
+) {
     let mut found = vec![Xyzz::<F>::INFINITY; count];
-    run.stream.download_slice(&out, &mut found).expect("a copy");
+    run.stream.download_slice(out, &mut found).expect("a copy");
     for window in [0, count - 1] {
         let exponents = &known.exponents[window * buckets..][..buckets];
         let mut sum = Fr::ZERO;
