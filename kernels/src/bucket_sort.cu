@@ -24,6 +24,10 @@ constexpr u32 threads = 512;
 // Elements of a tile: six bytes each of shared memory, beside two tables of up to 2^11 words, so that a multiprocessor
 // holds two blocks.
 constexpr u32 tile_len = 28 * threads;
+// Elements that a thread has on their way at a time.
+constexpr u32 at_a_time = 7;
+// Windows at most.
+constexpr u32 max_windows = 64;
 
 // How the scalars lie: as integers, in Montgomery form, or recoded, in eight planes of one word of each.
 enum Form : u32 { integers = 0, montgomery = 1, planes = 2 };
@@ -57,42 +61,52 @@ CUZK_FN u32 column_of_window(const Windows& windows, u32 w, u32 first, u32 low_b
 // counts[tile][c] = the digits of the tile's scalars in column c of the part's windows, first_window and the
 // `window_count` from there. Where recoded is not null, it gets the recoded scalars, eight planes of `count` words; the
 // scalars must not be recoded already.
-// A block a tile, of 512 threads; 16 KiB and 4 bytes a column of dynamic shared memory.
+// A block a tile, of 512 threads; 16 KiB and 4 bytes a column of dynamic shared memory, 1 KiB of static; at most 64
+// windows.
 // scalars: 8 words each, 16-byte aligned, any value; counts: (tiles + 1, columns), all rows but the last are written.
 extern "C" __global__ void __launch_bounds__(threads)
     cuzk_bucket_sort_count(const u32* scalars, u32 form, u32 count, Windows windows, u32 first_window, u32 window_count,
                            u32 low_bits, u32 columns, u32* counts, u32* recoded) {
+    // Of each window: the word in which it begins, the bit of that, its width, its first column.
+    CUZK_SHARED(uint4, places, max_windows);
     CUZK_SHARED_DYNAMIC(u32, shared);
     u32* const word = shared + threadIdx.x;
     u32* const counters = shared + 8 * threads;
     for (u32 c = threadIdx.x; c < columns; c += threads) {
         counters[c] = 0;
     }
+    if (threadIdx.x < window_count) {
+        const u32 w = first_window + threadIdx.x;
+        const u32 bit = cuzk::first_bit(windows, w);
+        places[threadIdx.x] = make_uint4(bit / 32, bit % 32, cuzk::window_width(windows, w),
+                                         column_of_window(windows, w, first_window, low_bits));
+    }
     __syncthreads();
     const u32 tile_begin = blockIdx.x * tile_len;
-    // Every thread of the block makes the same turns.
-    for (u32 turn = 0; turn < tile_len && tile_begin + turn < count; turn += threads) {
-        const u32 i = tile_begin + turn + threadIdx.x;
-        const bool is_there = i < count;
-        if (is_there) {
-            const Fr x = load_recoded(windows, scalars, i, count, static_cast<Form>(form));
-            CUZK_UNROLL
-            for (u32 j = 0; j < 8; ++j) {
-                word[j * threads] = x.v[j];
-                if (recoded != nullptr) {
-                    recoded[static_cast<u64>(j) * count + i] = x.v[j];
-                }
+    const u32 tile_end = count - tile_begin < tile_len ? count : tile_begin + tile_len;
+    for (u32 i = tile_begin + threadIdx.x; i < tile_end; i += threads) {
+        const Fr x = load_recoded(windows, scalars, i, count, static_cast<Form>(form));
+        CUZK_UNROLL
+        for (u32 j = 0; j < 8; ++j) {
+            word[j * threads] = x.v[j];
+            if (recoded != nullptr) {
+                recoded[static_cast<u64>(j) * count + i] = x.v[j];
             }
         }
-        for (u32 w = first_window; w < first_window + window_count; ++w) {
-            const u32 at = cuzk::first_bit(windows, w) / 32;
-            cuzk::Digit digit{0, false};
-            if (is_there) {
-                digit = cuzk::digit(windows, w, word[at * threads], at < 7 ? word[(at + 1) * threads] : 0);
+        for (u32 first = 0; first < window_count; first += 4) {
+            CUZK_UNROLL
+            for (u32 j = 0; j < 4; ++j) {
+                if (first + j < window_count) {
+                    const uint4 place = places[first + j];
+                    const u32 next = place.x < 7 ? place.x + 1 : 7;
+                    const u32 magnitude =
+                        cuzk::digit_at(place.y, place.z, word[place.x * threads], word[next * threads]).magnitude;
+                    if (magnitude != 0) {
+                        // Additions of one whose result is not used are joined by the hardware.
+                        atomicAdd(&counters[place.w + ((magnitude - 1) >> low_bits)], 1u);
+                    }
+                }
             }
-            const u32 column =
-                column_of_window(windows, w, first_window, low_bits) + ((digit.magnitude - 1) >> low_bits);
-            cuzk::warp_count(counters, column, digit.magnitude != 0);
         }
     }
     __syncthreads();
@@ -237,60 +251,91 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     __syncthreads();
     const u32 at = cuzk::first_bit(windows, w) / 32;
+    const u32 shift = cuzk::first_bit(windows, w) % 32;
+    const u32 width = cuzk::window_width(windows, w);
     const u32 tile_begin = blockIdx.x * tile_len;
+    // Every thread of the block makes the same turns.
     CUZK_NO_UNROLL
-    for (u32 turn = 0; turn < tile_len && tile_begin + turn < count; turn += 4 * threads) {
+    for (u32 turn = 0; turn < tile_len && tile_begin + turn < count; turn += at_a_time * threads) {
         const u32 k = turn + threadIdx.x;
-        cuzk::Digit digits[4];
+        u32 words[at_a_time];
+        u32 above[at_a_time];
         CUZK_UNROLL
-        for (u32 j = 0; j < 4; ++j) {
+        for (u32 j = 0; j < at_a_time; ++j) {
             const u32 i = tile_begin + k + j * threads;
-            digits[j] = cuzk::Digit{0, false};
-            if (i < count) {
-                if (form == planes) {
-                    const u32 word = scalars[static_cast<u64>(at) * count + i];
-                    const bool is_split =
-                        cuzk::first_bit(windows, w) % 32 + cuzk::window_width(windows, w) > 32;
-                    const u32 above = is_split ? scalars[static_cast<u64>(at + 1) * count + i] : 0;
-                    digits[j] = cuzk::digit(windows, w, word, above);
-                } else {
+            words[j] = 0;
+            above[j] = 0;
+            if (i < count && form == planes) {
+                words[j] = scalars[static_cast<u64>(at) * count + i];
+                above[j] = shift + width > 32 ? scalars[static_cast<u64>(at + 1) * count + i] : 0;
+            }
+        }
+        if (form != planes) {
+            CUZK_NO_UNROLL
+            for (u32 j = 0; j < at_a_time; ++j) {
+                const u32 i = tile_begin + k + j * threads;
+                if (i < count) {
                     const Fr x = load_recoded(windows, scalars, i, count, static_cast<Form>(form));
                     u32 word = 0;
-                    u32 above = 0;
+                    u32 next_word = 0;
                     CUZK_UNROLL
                     for (u32 v = 0; v < 8; ++v) {
                         word = v == at ? x.v[v] : word;
-                        above = v == at + 1 ? x.v[v] : above;
+                        next_word = v == at + 1 ? x.v[v] : next_word;
                     }
-                    digits[j] = cuzk::digit(windows, w, word, above);
+                    CUZK_UNROLL
+                    for (u32 v = 0; v < at_a_time; ++v) {
+                        words[v] = v == j ? word : words[v];
+                        above[v] = v == j ? next_word : above[v];
+                    }
                 }
             }
         }
+        bool is_common = false;
         CUZK_UNROLL
-        for (u32 j = 0; j < 4; ++j) {
-            const u32 bucket = digits[j].magnitude - 1;
-            const bool is_there = digits[j].magnitude != 0;
-            const u32 slot = cuzk::warp_count(next, bucket >> low_bits, is_there);
+        for (u32 j = 0; j < at_a_time; ++j) {
+            const cuzk::Digit digit = cuzk::digit_at(shift, width, words[j], above[j]);
+            const u32 bucket = digit.magnitude - 1;
+            const u32 bin = bucket >> low_bits;
+            const bool is_there = digit.magnitude != 0 && tile_begin + k + j * threads < count;
+            if (j == 0) {
+                is_common = cuzk::has_common_key(bin, is_there);
+            }
+            u32 slot = 0;
+            if (is_common) {
+                slot = cuzk::count_common(next, bin, is_there);
+            } else if (is_there) {
+                slot = atomicAdd(&next[bin], 1u);
+            }
             if (is_there) {
                 const u32 low = bucket & ((1u << low_bits) - 1);
-                const u32 negative = digits[j].is_negative ? 1u : 0u;
+                const u32 negative = digit.is_negative ? 1u : 0u;
                 staged[slot] = (k + j * threads) | (negative << 15) | (low << 16);
-                staged_bins[slot] = static_cast<u16>(bucket >> low_bits);
+                staged_bins[slot] = static_cast<u16>(bin);
             }
         }
     }
     __syncthreads();
-    for (u32 slot = threadIdx.x; slot < all; slot += threads) {
-        const u32 record = staged[slot];
-        const u32 place = displacement[staged_bins[slot]] + slot;
-        const u32 i = tile_begin + (record & 0x7fff);
-        const u32 base = bases == nullptr ? first_base + i : bases[i];
-        indices[place] = base | (((record >> 15) & 1) << 31);
-        lows[place] = static_cast<u16>(record >> 16);
+    for (u32 first = threadIdx.x; first < all; first += 4 * threads) {
+        CUZK_UNROLL
+        for (u32 j = 0; j < 4; ++j) {
+            const u32 slot = first + j * threads;
+            if (slot < all) {
+                const u32 record = staged[slot];
+                const u32 place = displacement[staged_bins[slot]] + slot;
+                const u32 i = tile_begin + (record & 0x7fff);
+                const u32 base = bases == nullptr ? first_base + i : bases[i];
+                indices[place] = base | (((record >> 15) & 1) << 31);
+                lows[place] = static_cast<u16>(record >> 16);
+            }
+        }
     }
 }
 
 namespace {
+
+// No bucket of a column has this number.
+constexpr u32 none = 0xffff;
 
 // A tile of the second pass: places begin to end, in one column.
 struct ColumnTile {
@@ -331,17 +376,18 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     __syncthreads();
     const ColumnTile tile = column_tile(blockIdx.x, starts, tile_starts, tile_columns);
-    CUZK_NO_UNROLL
-    for (u32 p = tile.begin; p < tile.end; p += 4 * threads) {
-        u32 low[4];
+    for (u32 p = tile.begin; p < tile.end; p += at_a_time * threads) {
+        u32 low[at_a_time];
         CUZK_UNROLL
-        for (u32 j = 0; j < 4; ++j) {
+        for (u32 j = 0; j < at_a_time; ++j) {
             const u32 at = p + j * threads + threadIdx.x;
-            low[j] = at < tile.end ? lows[at] : 0xffffu;
+            low[j] = at < tile.end ? lows[at] : none;
         }
         CUZK_UNROLL
-        for (u32 j = 0; j < 4; ++j) {
-            cuzk::warp_count(counters, low[j], low[j] != 0xffffu);
+        for (u32 j = 0; j < at_a_time; ++j) {
+            if (low[j] != none) {
+                atomicAdd(&counters[low[j]], 1u);
+            }
         }
     }
     __syncthreads();
@@ -432,27 +478,40 @@ extern "C" __global__ void __launch_bounds__(threads)
         displacement[b] -= next[b];
     }
     __syncthreads();
+    const u32 len = tile.end - tile.begin;
     CUZK_NO_UNROLL
-    for (u32 p = tile.begin; p < tile.end; p += 4 * threads) {
-        u32 low[4];
-        u32 index[4];
+    for (u32 p = tile.begin; p < tile.end; p += at_a_time * threads) {
+        u32 low[at_a_time];
+        u32 index[at_a_time];
         CUZK_UNROLL
-        for (u32 j = 0; j < 4; ++j) {
+        for (u32 j = 0; j < at_a_time; ++j) {
             const u32 at = p + j * threads + threadIdx.x;
-            low[j] = at < tile.end ? lows[at] : 0xffffu;
+            low[j] = at < tile.end ? lows[at] : none;
             index[j] = at < tile.end ? indices[at] : 0;
         }
+        const bool is_common = cuzk::has_common_key(low[0], low[0] != none);
         CUZK_UNROLL
-        for (u32 j = 0; j < 4; ++j) {
-            const u32 slot = cuzk::warp_count(next, low[j], low[j] != 0xffffu);
-            if (low[j] != 0xffffu) {
+        for (u32 j = 0; j < at_a_time; ++j) {
+            u32 slot = 0;
+            if (is_common) {
+                slot = cuzk::count_common(next, low[j], low[j] != none);
+            } else if (low[j] != none) {
+                slot = atomicAdd(&next[low[j]], 1u);
+            }
+            if (low[j] != none) {
                 staged[slot] = index[j];
                 staged_lows[slot] = static_cast<u16>(low[j]);
             }
         }
     }
     __syncthreads();
-    for (u32 slot = threadIdx.x; slot < tile.end - tile.begin; slot += threads) {
-        entries[displacement[staged_lows[slot]] + slot] = staged[slot];
+    for (u32 first = threadIdx.x; first < len; first += 4 * threads) {
+        CUZK_UNROLL
+        for (u32 j = 0; j < 4; ++j) {
+            const u32 slot = first + j * threads;
+            if (slot < len) {
+                entries[displacement[staged_lows[slot]] + slot] = staged[slot];
+            }
+        }
     }
 }

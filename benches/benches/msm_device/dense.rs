@@ -29,15 +29,16 @@ pub(crate) fn clock(bench: &Bench) -> String {
     })
 }
 
-/// Milliseconds a sum, over at least a second of one after another; the result of each is waited for while the next
+/// Milliseconds a sum, over at least so many seconds of one after another; the result of each is waited for while the next
 /// is computed. Each must be `expected`.
 pub(crate) fn sustained<F: DeviceCurve>(
     bench: &Bench,
     expected: &[Affine<F>],
+    seconds: f64,
     mut run: impl FnMut() -> Pending<F>,
 ) -> (f64, String) {
     assert_eq!(run().wait().expect("a sum"), expected, "the sum is wrong");
-    let seconds = if bench.real { 1.0 } else { 0.0 };
+    let seconds = if bench.real { seconds } else { 0.0 };
     let begin = Instant::now();
     let mut last = run();
     let mut runs = 1;
@@ -129,11 +130,60 @@ pub(crate) fn resident<F: DeviceCurve>(
             MsmPlan::<F>::resident_beside(Some(&streams), info, n, 1, PLENTY).expect("a plan");
         let mut run = Run::new(launcher, stream, plan);
         let (bases, scalars) = (bases.view().slice(..n), scalars.view().slice(..n));
-        let (time, clock) = sustained(bench, &[sum], || {
+        let (time, clock) = sustained(bench, &[sum], 1.0, || {
             run.start(bases, Scalars::Canonical(scalars))
         });
         bench.row(format!("{name} 2^{log_n}, resident"), time, "ms");
         println!("    {}; {clock}", run.describe());
+    }
+}
+
+/// Other windows and lists than the plan's own.
+pub(crate) fn tune(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
+    let choices: &[(u32, u32, u32)] = if bench.real {
+        &[
+            (16, 16, 24),
+            (16, 18, 24),
+            (16, 20, 24),
+            (18, 16, 24),
+            (18, 18, 24),
+            (18, 20, 24),
+            (20, 16, 24),
+            (20, 16, 23),
+            (20, 17, 25),
+            (20, 15, 24),
+            (22, 15, 24),
+            (22, 15, 25),
+            (22, 15, 26),
+            (22, 14, 25),
+            (24, 13, 24),
+            (24, 12, 24),
+            (24, 14, 24),
+        ]
+    } else {
+        &[(4, 40, 10)]
+    };
+    let most = choices.iter().map(|(log_n, ..)| *log_n).max().unwrap_or(0);
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
+    let (bases, exponents) = points::<Fp>(launcher, stream, 1 << most);
+    let mut word = words(17);
+    let (scalars, values) = repeated(stream, 1 << most, || random_scalar(&mut word));
+    for &(log_n, windows, log_list) in choices {
+        let n = 1_usize << log_n;
+        let sum = expected::<Fp>(n, &values, &exponents);
+        let (info, list) = (bench.device.info(), 1 << log_list);
+        for streams in [None, Some(&streams)] {
+            let plan = MsmPlan::<Fp>::resident_tuned(streams, info, [n, 1], windows, list, PLENTY);
+            let mut run = Run::new(launcher, stream, plan.expect("a plan"));
+            let (bases, scalars) = (bases.view().slice(..n), scalars.view().slice(..n));
+            let (time, _) = sustained(bench, &[sum], 0.2, || {
+                run.start(bases, Scalars::Canonical(scalars))
+            });
+            let how = streams.map_or("one stream".to_owned(), |_| {
+                format!("lists of 2^{log_list}")
+            });
+            println!("  G1 2^{log_n}, {windows} windows, {how}: {time:.3} ms");
+        }
     }
 }
 
@@ -170,7 +220,7 @@ pub(crate) fn skewed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
             value(&mut word, count)
         });
         let sum = expected::<Fp>(n, &values, &exponents);
-        let (time, _) = sustained(bench, &[sum], || {
+        let (time, _) = sustained(bench, &[sum], 1.0, || {
             run.start(bases.view(), Scalars::Canonical(scalars.view()))
         });
         bench.row(format!("G1 2^{log_n}, {kind}"), time, "ms");
@@ -191,7 +241,7 @@ pub(crate) fn budget(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
                 .expect("a plan");
         assert!(plan.footprint().device <= gib << 30);
         let mut run = Run::new(launcher, stream, plan);
-        let (time, clock) = sustained(bench, &[sum], || {
+        let (time, clock) = sustained(bench, &[sum], 1.0, || {
             run.start(bases.view(), Scalars::Canonical(scalars.view()))
         });
         bench.row(format!("G1 2^{log_n}, {gib} GiB of scratch"), time, "ms");
@@ -212,7 +262,7 @@ pub(crate) fn budget(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
     let plan = MsmPlan::<Fp>::resident_beside(Some(&streams), bench.device.info(), n, 1, PLENTY)
         .expect("a plan");
     let mut run = Run::new(launcher, stream, plan);
-    let (time, _) = sustained(bench, &[sum], || {
+    let (time, _) = sustained(bench, &[sum], 1.0, || {
         run.start(bases.view(), Scalars::Montgomery(montgomery.view()))
     });
     bench.row(format!("G1 2^{log_n}, Montgomery form"), time, "ms");
@@ -238,7 +288,7 @@ pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stre
             MsmPlan::<Fp>::streamed_beside(Some(&streams), bench.device.info(), n, 1, gib << 30)
                 .expect("a plan");
         let mut run = Run::new(launcher, stream, plan);
-        let (time, clock) = sustained(bench, &[sum], || {
+        let (time, clock) = sustained(bench, &[sum], 1.0, || {
             let result = host.pinned("sums", run.plan.result_len()).expect("memory");
             let scratch = run.scratch.view_mut();
             let scalars = [Scalars::Canonical(scalars.view())];

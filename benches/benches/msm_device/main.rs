@@ -1,5 +1,5 @@
 //! Multi-scalar multiplication on a device. `cargo xtask bench msm` runs it after the host's; `-- --only dense,sort`
-//! runs some parts: sort, dense, g2, skew, budget, streamed, sparse.
+//! runs some parts: sort, dense, g2, skew, budget, streamed, sparse, tune.
 //!
 //! Bases are known multiples of the generator, so that every sum is checked, at any size.
 
@@ -48,19 +48,23 @@ fn main() {
         dense::resident::<Fp>(&mut bench, launcher, &stream, "G1", sizes);
     }
     if wanted("g2") {
-        let sizes: &[u32] = if bench.real { &[20, 24] } else { &[3] };
+        let sizes: &[u32] = if bench.real { &[20, 24] } else { &[1] };
         dense::resident::<Fp2>(&mut bench, launcher, &stream, "G2", sizes);
     }
     if wanted("skew") {
-        let log_n = if bench.real { 24 } else { 4 };
+        let log_n = if bench.real { 24 } else { 3 };
         dense::skewed(&mut bench, launcher, &stream, log_n);
     }
+    // Not without being asked for.
+    if only.is_some() && wanted("tune") {
+        dense::tune(&mut bench, launcher, &stream);
+    }
     if wanted("budget") {
-        let log_n = if bench.real { 27 } else { 4 };
+        let log_n = if bench.real { 27 } else { 3 };
         dense::budget(&mut bench, launcher, &stream, log_n);
     }
     if wanted("streamed") {
-        let log_n = if bench.real { 27 } else { 4 };
+        let log_n = if bench.real { 27 } else { 3 };
         dense::streamed(&mut bench, launcher, &stream, log_n);
     }
     if wanted("sparse") {

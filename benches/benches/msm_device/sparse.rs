@@ -1,13 +1,11 @@
 //! Sums over a witness in the shape of a PoRep partition: L, A and B1 in one array of bases, and B2.
 
-use std::sync::Arc;
-
 use cuzk_field::{Fp, Fp2, Fr, Scalar};
 use cuzk_gpu_mem::{DeviceBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_msm::device::{
     BaseSet, DeviceCurve, Members, PackTarget, PackedWitness, Pending, Scalars, SparsePlan,
-    Streams, TermCounts, count_scratch_bytes, count_terms, pack, tiles,
+    TermCounts, count_scratch_bytes, count_terms, pack, tiles,
 };
 
 use crate::dense::sustained;
@@ -90,7 +88,6 @@ fn full_of(values: &[Scalar]) -> usize {
 }
 
 pub(crate) fn porep(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream, log_n: u32) {
-    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
     let n = 1_usize << log_n;
     let mut word = words(37);
     let (scalars, values) = repeated(stream, n, || match word() % 1000 {
@@ -180,10 +177,8 @@ pub(crate) fn porep(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream,
     let g2_counts = [g1_counts[1]];
     println!("    A, B, L: {g1_counts:?}");
     let info = bench.device.info();
-    let g1_plan =
-        SparsePlan::<Fp>::beside(Some(&streams), info, n, &g1_counts, PLENTY).expect("a plan");
-    let g2_plan =
-        SparsePlan::<Fp2>::beside(Some(&streams), info, n, &g2_counts, PLENTY).expect("a plan");
+    let g1_plan = SparsePlan::<Fp>::new(info, n, &g1_counts, PLENTY).expect("a plan");
+    let g2_plan = SparsePlan::<Fp2>::new(info, n, &g2_counts, PLENTY).expect("a plan");
     let mut g1_scratch = room::<u8>(stream, g1_plan.footprint().device as usize);
     let mut g2_scratch = room::<u8>(stream, g2_plan.footprint().device as usize);
     let host = bench.device.host().clone();
@@ -208,7 +203,7 @@ pub(crate) fn porep(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream,
     report(bench, &format!("{name}: B2"), &g2_expected, || {
         g2_run(&mut g2_scratch)
     });
-    let (time, clock) = sustained(bench, &g2_expected, || {
+    let (time, clock) = sustained(bench, &g2_expected, 1.0, || {
         let _ = g1_run(&mut g1_scratch);
         g2_run(&mut g2_scratch)
     });
@@ -226,7 +221,7 @@ fn report<F: DeviceCurve>(
     expected: &[cuzk_field::Affine<F>],
     run: impl FnMut() -> Pending<F>,
 ) {
-    let (time, _) = sustained(bench, expected, run);
+    let (time, _) = sustained(bench, expected, 1.0, run);
     bench.row(name, time, "ms");
 }
 

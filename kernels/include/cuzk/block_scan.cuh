@@ -1,4 +1,4 @@
-// Sums and places among the threads of a block.
+// Sums and counts among the threads of a block.
 #pragma once
 
 #include "cuzk/shared.cuh"
@@ -53,31 +53,27 @@ CUZK_FN u32 block_exclusive_sums(u32* words, u32 count, u32* totals) {
     return all;
 }
 
-// Adds one to counters[key] for each lane with a key and gives what was there before, with the lanes of one warp at
-// different values. Lanes that share a key are counted together where many do: one hot key costs one addition a warp.
-// The whole warp comes.
-CUZK_FN u32 warp_count(u32* counters, u32 key, bool has_key) {
-    const u32 lane = threadIdx.x % 32;
+// Whether a key is common in the warp: then count_common() is faster than an addition a lane, which the hardware does one
+// after another where addresses are equal. The whole warp comes, and all its lanes get the same answer.
+CUZK_FN bool has_common_key(u32 key, bool has_key) {
     const u32 having = __ballot_sync(whole_warp, has_key);
     const u32 leader = having == 0 ? 0 : static_cast<u32>(__ffs(static_cast<int>(having))) - 1;
     const u32 key_of_leader = __shfl_sync(whole_warp, key, static_cast<int>(leader));
-    const u32 alike = __ballot_sync(whole_warp, has_key && key == key_of_leader);
+    return __popc(__ballot_sync(whole_warp, has_key && key == key_of_leader)) >= 4;
+}
+
+// Adds one to counters[key] for each lane with a key, by one addition for each key, and gives what atomicAdd() would.
+// The whole warp comes. No key is 0xffffffff.
+CUZK_FN u32 count_common(u32* counters, u32 key, bool has_key) {
+    const u32 lane = threadIdx.x % 32;
+    const u32 peers = __match_any_sync(whole_warp, has_key ? key : 0xffffffffu);
+    const u32 first = static_cast<u32>(__ffs(static_cast<int>(peers))) - 1;
     u32 before = 0;
-    if (__popc(alike) < 4) {
-        if (has_key) {
-            before = atomicAdd(&counters[key], 1u);
-        }
-    } else {
-        // No key is 0xffffffff.
-        const u32 peers = __match_any_sync(whole_warp, has_key ? key : 0xffffffffu);
-        const u32 first = static_cast<u32>(__ffs(static_cast<int>(peers))) - 1;
-        if (has_key && lane == first) {
-            before = atomicAdd(&counters[key], static_cast<u32>(__popc(peers)));
-        }
-        before = __shfl_sync(whole_warp, before, static_cast<int>(first));
-        before += static_cast<u32>(__popc(peers & ((1u << lane) - 1)));
+    if (has_key && lane == first) {
+        before = atomicAdd(&counters[key], static_cast<u32>(__popc(peers)));
     }
-    return before;
+    before = __shfl_sync(whole_warp, before, static_cast<int>(first));
+    return before + static_cast<u32>(__popc(peers & ((1u << lane) - 1)));
 }
 
 }  // namespace cuzk

@@ -57,13 +57,17 @@ struct Digit {
     bool is_negative;
 };
 
-// Window w, from the word in which it begins and the next one.
-CUZK_FN Digit digit(const Windows& windows, u32 w, u32 word, u32 next) {
-    const u32 width = window_width(windows, w);
+// The digit of `width` bits that begins at bit `shift` of a word and ends in it or in the next one.
+CUZK_FN Digit digit_at(u32 shift, u32 width, u32 word, u32 next) {
     const u64 pair = (static_cast<u64>(next) << 32) | word;
-    const u32 bits = static_cast<u32>(pair >> (first_bit(windows, w) % 32)) & ((1u << width) - 1);
+    const u32 bits = static_cast<u32>(pair >> shift) & ((1u << width) - 1);
     const u32 middle = 1u << (width - 1);
     return bits >= middle ? Digit{bits - middle, false} : Digit{middle - bits, true};
+}
+
+// Window w, from the word in which it begins and the next one.
+CUZK_FN Digit digit(const Windows& windows, u32 w, u32 word, u32 next) {
+    return digit_at(first_bit(windows, w) % 32, window_width(windows, w), word, next);
 }
 
 }  // namespace cuzk

@@ -16,6 +16,7 @@ use super::DeviceCurve;
 use super::accumulate::{AccumulatePlan, PipelineShape};
 use super::error::{Error, Result};
 use super::slab::{Cut, Slab};
+use super::tuning::Tuning;
 
 /// Slabs of entries that are added up at a time, and that are begun and not finished. H200, 2^26 points: 17.5 ms a window,
 /// against 18.0 with one and two, and 18.9 with one of each.
@@ -81,14 +82,15 @@ impl<F: DeviceCurve> Layout<F> {
     /// The layout with the largest slabs that `limit` bytes of scratch allow.
     pub(super) fn new(
         device: &DeviceInfo,
-        windows: Windows,
+        tuning: &Tuning,
         terms: &Terms,
         keep: Keep,
         order: Order,
         limit: usize,
     ) -> Result<Self> {
+        let windows = tuning.windows;
         if order == Order::Pipeline {
-            let cut = Cut::for_pipeline(&windows, &terms.vectors);
+            let cut = Cut::for_pipeline(tuning, &terms.vectors);
             let keep = Keep::ToTheEnd;
             match Self::with_cut(device, windows, terms, keep, order, limit, cut) {
                 Ok(layout) => return Ok(layout),

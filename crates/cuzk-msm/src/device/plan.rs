@@ -9,6 +9,7 @@ use cuzk_gpu_mem::{
 };
 use cuzk_kernels::Launcher;
 use cuzk_kernels::bucket_sort::{BaseIndices, Scalars};
+use cuzk_kernels::windows::Windows;
 
 use super::DeviceCurve;
 use super::accumulate::{AccumulatePlan, Existing, Pipeline, Streams};
@@ -16,7 +17,7 @@ use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
 use super::run::{Arrays, LentScalars, Queue, Vector, check, finish, run};
-use super::tuning;
+use super::tuning::{self, Tuning};
 
 /// Bases of one sum at most: indices of entries have 30 bits.
 const MAX_BASES: usize = (1 << 30) - 1;
@@ -84,18 +85,45 @@ impl<F: DeviceCurve> MsmPlan<F> {
         vectors: usize,
         scratch_limit: u64,
     ) -> Result<Self> {
+        let tuning = tuning::tuning(device, bases);
+        Self::resident_of(streams, device, [bases, vectors], &tuning, scratch_limit)
+    }
+
+    /// The same with other windows, and other lists: for measurements.
+    #[doc(hidden)]
+    pub fn resident_tuned(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        [bases, vectors]: [usize; 2],
+        windows: u32,
+        list_entries: usize,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let tuning = Tuning {
+            windows: Windows::new(windows),
+            list_entries,
+        };
+        Self::resident_of(streams, device, [bases, vectors], &tuning, scratch_limit)
+    }
+
+    fn resident_of(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        [bases, vectors]: [usize; 2],
+        tuning: &Tuning,
+        scratch_limit: u64,
+    ) -> Result<Self> {
         check_size(bases)?;
         let limit = usize::try_from(scratch_limit).unwrap_or(usize::MAX);
         let terms = Terms {
             vectors: vec![bases; vectors],
             ones: Vec::new(),
         };
-        let windows = tuning::windows(device, bases);
         let (keep, order) = (Keep::UntilReduced, order(streams));
         Ok(Self {
             bases,
             vectors,
-            layout: Layout::new(device, windows, &terms, keep, order, limit)?,
+            layout: Layout::new(device, tuning, &terms, keep, order, limit)?,
             batches: Vec::new(),
             streams: streams.cloned(),
         })
@@ -163,7 +191,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         let Sizes { bases, vectors, .. } = sizes;
         check_size(bases)?;
         let limit = usize::try_from(scratch_limit).unwrap_or(usize::MAX);
-        let windows = tuning::windows(device, bases);
+        let tuning = tuning::tuning(device, bases);
         let of_len = |len| Terms {
             vectors: vec![len; vectors],
             ones: Vec::new(),
@@ -174,7 +202,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
             let largest = (bytes / size).clamp(1, bases.max(1));
             let rest = limit.saturating_sub(2 * Carve::bytes_of::<Affine<F>>(largest));
             let (terms, keep) = (of_len(largest), Keep::ToTheEnd);
-            match Layout::new(device, windows, &terms, keep, order(streams), rest) {
+            match Layout::new(device, &tuning, &terms, keep, order(streams), rest) {
                 Ok(mut layout) => {
                     let first = (sizes.first_batch_bytes.min(bytes) / size).max(1);
                     let batches: Vec<(Range<usize>, Layout<F>)> = cut(bases, first, largest)

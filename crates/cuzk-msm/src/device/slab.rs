@@ -10,12 +10,11 @@ use super::DeviceCurve;
 use super::accumulate::AccumulatePlan;
 use super::error::Result;
 use super::reduce::ReducePlan;
+use super::tuning::Tuning;
 
 /// Entries of a window from which on it is a list of its own: rounds are then long enough by themselves, and the
 /// fewer buckets a round looks through the better.
 const LARGE_WINDOW: usize = 1 << 24;
-/// Entries of a list that several windows make, where there is a pipeline.
-const LIST_ENTRIES: usize = 1 << 24;
 /// Ones from which on they are a list of their own.
 const MANY_ONES: usize = 1 << 20;
 /// Windows of a slab from which on recoding the scalars once is cheaper than recoding them for each.
@@ -32,10 +31,14 @@ pub(super) enum Cut {
 
 impl Cut {
     /// Slabs of a list each, or of a few large ones: what has to be sorted before anything can be added up is short.
-    pub(super) fn for_pipeline(windows: &Windows, vectors: &[usize]) -> Self {
+    pub(super) fn for_pipeline(tuning: &Tuning, vectors: &[usize]) -> Self {
+        let Tuning {
+            windows,
+            list_entries,
+        } = tuning;
         let most = vectors.iter().copied().max().unwrap_or(0).max(1);
         let all: usize = vectors.iter().sum::<usize>() * windows.count() as usize;
-        if all <= LIST_ENTRIES {
+        if all <= *list_entries {
             return Self::Together;
         }
         if most >= LARGE_WINDOW {
@@ -44,7 +47,7 @@ impl Cut {
                 others: RECODED_WINDOWS as u32,
             };
         }
-        let group = (LIST_ENTRIES / most).clamp(1, windows.count() as usize) as u32;
+        let group = (list_entries / most).clamp(1, windows.count() as usize) as u32;
         Self::Groups {
             first: group,
             others: group,

@@ -134,11 +134,11 @@ impl<F: DeviceCurve> SparsePlan<F> {
             vectors: counts.iter().map(|counts| counts.rest).collect(),
             ones: counts.iter().map(|counts| counts.ones).collect(),
         };
-        let windows = tuning::windows(device, most);
+        let tuning = tuning::tuning(device, most);
         let lists = lists_bytes(words, counts.len(), rest);
         let layout = Layout::new(
             device,
-            windows,
+            &tuning,
             &terms,
             Keep::UntilReduced,
             match streams {

@@ -3,6 +3,9 @@
 use cuzk_gpu_mem::DeviceInfo;
 use cuzk_kernels::windows::Windows;
 
+/// Entries of a list that several windows make.
+const LIST_ENTRIES: usize = 1 << 24;
+
 /// From this many terms on, this many windows.
 type Row = (usize, u32);
 
@@ -22,11 +25,23 @@ const HOPPER: &[Row] = &[
     (0, 51),
 ];
 
-/// How scalars are cut for sums of `terms` terms.
-pub(super) fn windows(_device: &DeviceInfo, terms: usize) -> Windows {
+/// What may be chosen freely.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tuning {
+    /// How scalars are cut.
+    pub(super) windows: Windows,
+    /// Entries of a list that several windows make, where there is a pipeline.
+    pub(super) list_entries: usize,
+}
+
+/// The choice for sums of `terms` terms.
+pub(super) fn tuning(_device: &DeviceInfo, terms: usize) -> Tuning {
     let count = HOPPER
         .iter()
         .find(|(from, _)| terms >= *from)
         .map_or(Windows::MAX_COUNT, |(_, count)| *count);
-    Windows::new(count)
+    Tuning {
+        windows: Windows::new(count),
+        list_entries: LIST_ENTRIES,
+    }
 }
