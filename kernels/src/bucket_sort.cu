@@ -195,9 +195,11 @@ extern "C" __global__ void __launch_bounds__(1024)
     const u32 begin = lane * each < rows ? lane * each : rows;
     const u32 end = begin + each < rows ? begin + each : rows;
     u32 sum = 0;
-    if (column < columns) {
-        for (u32 row = begin; row < end; ++row) {
-            sum += counts[static_cast<u64>(row) * columns + column];
+    CUZK_NO_UNROLL
+    for (u32 row = begin; row < end && column < columns; row += 8) {
+        CUZK_UNROLL
+        for (u32 j = 0; j < 8; ++j) {
+            sum += row + j < end ? counts[static_cast<u64>(row + j) * columns + column] : 0;
         }
     }
     sums[threadIdx.x] = sum;
@@ -209,11 +211,20 @@ extern "C" __global__ void __launch_bounds__(1024)
     for (u32 before = 0; before < lane; ++before) {
         running += sums[before * 32 + threadIdx.x % 32];
     }
-    for (u32 row = begin; row < end; ++row) {
-        u32* const here = counts + static_cast<u64>(row) * columns + column;
-        const u32 value = *here;
-        *here = running;
-        running += value;
+    CUZK_NO_UNROLL
+    for (u32 row = begin; row < end; row += 8) {
+        u32 values[8];
+        CUZK_UNROLL
+        for (u32 j = 0; j < 8; ++j) {
+            values[j] = row + j < end ? counts[static_cast<u64>(row + j) * columns + column] : 0;
+        }
+        CUZK_UNROLL
+        for (u32 j = 0; j < 8; ++j) {
+            if (row + j < end) {
+                counts[static_cast<u64>(row + j) * columns + column] = running;
+            }
+            running += values[j];
+        }
     }
     if (lane == 31) {
         counts[static_cast<u64>(rows) * columns + column] = running;

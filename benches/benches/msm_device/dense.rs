@@ -235,7 +235,7 @@ pub(crate) fn budget(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream
     let mut word = words(29);
     let (scalars, values) = repeated(stream, n, || random_scalar(&mut word));
     let sum = expected::<Fp>(n, &values, &exponents);
-    for gib in [5_u64, 10, 20, 40] {
+    for gib in [5_u64, 20] {
         let plan =
             MsmPlan::<Fp>::resident_beside(Some(&streams), bench.device.info(), n, 1, gib << 30)
                 .expect("a plan");
@@ -283,7 +283,7 @@ pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stre
     assert!(pinned.is_pinned() || !bench.real);
     drop(device_bases);
     let uploads = bench.device.stream("uploads").expect("a stream");
-    for gib in [16_u64, 60] {
+    for gib in [16_u64, 40] {
         let plan =
             MsmPlan::<Fp>::streamed_beside(Some(&streams), bench.device.info(), n, 1, gib << 30)
                 .expect("a plan");

@@ -15,7 +15,7 @@ use cuzk_kernels::windows::Windows;
 use super::DeviceCurve;
 use super::accumulate::{AccumulatePlan, PipelineShape};
 use super::error::{Error, Result};
-use super::slab::{Cut, Slab};
+use super::slab::{Cut, Reduction, Slab, reductions};
 use super::tuning::Tuning;
 
 /// Slabs of entries that are added up at a time, and that are begun and not finished. H200, 2^26 points: 17.5 ms a window,
@@ -69,6 +69,8 @@ pub(super) struct Layout<F> {
     pub(super) keep: Keep,
     cut: Cut,
     pub(super) slabs: Vec<Slab<F>>,
+    /// Of all slabs at the end, where sums are kept so long: each of the slabs has its own otherwise.
+    pub(super) reductions: Vec<Reduction<F>>,
     pub(super) labels: Vec<Label>,
     pub(super) entries: usize,
     pub(super) offsets: usize,
@@ -187,6 +189,7 @@ impl<F: DeviceCurve> Layout<F> {
             keep,
             cut,
             slabs: Vec::new(),
+            reductions: Vec::new(),
             labels: (0..terms.ones.len()).map(Label::Ones).collect(),
             entries: 0,
             offsets: 0,
@@ -210,6 +213,14 @@ impl<F: DeviceCurve> Layout<F> {
             }
             let slab = Slab::new(windows, parts, &terms.vectors, ones)?;
             layout.push(slab)?;
+        }
+        if keep == Keep::ToTheEnd {
+            // Windows with equally many buckets follow each other over all slabs.
+            let sizes = layout.slabs.iter().flat_map(Slab::window_sizes);
+            let buckets: Vec<usize> = sizes.map(|(_, buckets)| buckets).collect();
+            layout.reductions = reductions(device, terms.ones.len(), &buckets)?;
+            let bytes = layout.reductions.iter().map(Reduction::scratch_bytes);
+            layout.work_bytes = bytes.max().unwrap_or(0);
         }
         let fixed = layout.fixed_bytes();
         let left = limit.saturating_sub(fixed);
@@ -261,6 +272,9 @@ impl<F: DeviceCurve> Layout<F> {
     fn plan_sequence(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
         for slab in &mut self.slabs {
             slab.plan(device, left)?;
+            if self.keep == Keep::UntilReduced {
+                slab.plan_reductions(device)?;
+            }
             slab.recodes &= slab.sort_bytes() <= left;
             let lists = slab.lists.iter().map(|list| list.plan.scratch_bytes());
             let work = slab.sort_bytes().max(slab.reduce_bytes());
@@ -270,11 +284,9 @@ impl<F: DeviceCurve> Layout<F> {
     }
 
     fn plan_pipeline(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
-        // Reductions are planned with the lists, whose plans do not matter to them.
         for slab in &mut self.slabs {
             slab.plan(device, usize::MAX)?;
-            let work = slab.sort_bytes().max(slab.reduce_bytes());
-            self.work_bytes = self.work_bytes.max(work);
+            self.work_bytes = self.work_bytes.max(slab.sort_bytes());
         }
         let left = left.saturating_sub(Carve::bytes_of::<u8>(self.work_bytes));
         let buckets = self.plans().map(AccumulatePlan::buckets).max().unwrap_or(0);

@@ -24,8 +24,8 @@ const MAX_BASES: usize = (1 << 30) - 1;
 
 /// Bytes of the first batch of streamed bases: 200 MB are on the device in 4 ms, in which nothing is computed.
 const FIRST_BATCH_BYTES: usize = 200 << 20;
-/// Bytes of a batch at most. Larger ones make no difference.
-const BATCH_BYTES: usize = 1536 << 20;
+/// Bytes of a batch at most: 2^25 points of G1, whose windows are lists as long as those of resident bases.
+const BATCH_BYTES: usize = 3 << 30;
 /// Bytes of a batch at least, as far as the choice goes.
 const LEAST_BATCH_BYTES: usize = 1 << 20;
 

@@ -8,9 +8,9 @@ use cuzk_kernels::bucket_sort::{BaseIndices, Part, Scalars, SortTarget, sort};
 use super::DeviceCurve;
 use super::accumulate::{Existing, Pipeline, Streams};
 use super::error::{Error, Result};
-use super::layout::{Keep, Layout};
+use super::layout::Layout;
 use super::pending::Pending;
-use super::slab::Slab;
+use super::slab::{Reduction, Slab};
 
 /// A vector of scalars and the bases they go with.
 #[derive(Clone, Copy, Debug)]
@@ -185,29 +185,28 @@ impl<F: DeviceCurve> Slab<F> {
         }
         Ok(())
     }
+}
 
-    /// One point for each set of ones and each window; how many.
-    pub(super) fn reduce(
-        &self,
-        queue: Queue<'_>,
-        first_point: usize,
-        arrays: &mut Arrays<'_, F>,
-    ) -> Result<usize> {
-        let mut point = first_point;
-        for reduction in &self.reductions {
-            let end = point + reduction.windows;
-            let sums = arrays.sums.as_view().slice(self.first_sum..);
-            reduction.plan.run(
-                queue.launcher,
-                queue.stream,
-                sums.slice(reduction.buckets.clone()),
-                arrays.points.reborrow().slice(point..end),
-                arrays.work.reborrow(),
-            )?;
-            point = end;
-        }
-        Ok(point - first_point)
+/// One point for each set of ones and each window that the reductions take, from `first_point` on; how many.
+fn reduce<F: DeviceCurve>(
+    reductions: &[Reduction<F>],
+    queue: Queue<'_>,
+    first_point: usize,
+    arrays: &mut Arrays<'_, F>,
+) -> Result<usize> {
+    let mut point = first_point;
+    for reduction in reductions {
+        let end = point + reduction.windows;
+        reduction.plan.run(
+            queue.launcher,
+            queue.stream,
+            arrays.sums.as_view().slice(reduction.buckets.clone()),
+            arrays.points.reborrow().slice(point..end),
+            arrays.work.reborrow(),
+        )?;
+        point = end;
     }
+    Ok(point - first_point)
 }
 
 /// Reduces what is kept, and sends all points to the host.
@@ -218,12 +217,7 @@ pub(super) fn finish<F: DeviceCurve>(
     result: PinnedBuf<Xyzz<F>>,
 ) -> Result<Pending<F>> {
     check("result", layout.labels.len(), result.len())?;
-    if layout.keep == Keep::ToTheEnd {
-        let mut point = 0;
-        for slab in &layout.slabs {
-            point += slab.reduce(queue, point, arrays)?;
-        }
-    }
+    reduce(&layout.reductions, queue, 0, arrays)?;
     let points = arrays.points.as_view();
     Ok(Pending::new(queue.stream.download(points, result)?, layout))
 }
@@ -263,9 +257,7 @@ pub(super) fn run<F: DeviceCurve>(
             let mut point = 0;
             for slab in &layout.slabs {
                 slab.accumulate(queue, bases, vectors, Existing::Replace, &mut arrays)?;
-                if layout.keep == Keep::UntilReduced {
-                    point += slab.reduce(queue, point, &mut arrays)?;
-                }
+                point += reduce(&slab.reductions, queue, point, &mut arrays)?;
             }
         }
     }

@@ -98,6 +98,40 @@ pub(super) struct Reduction<F> {
     pub(super) plan: ReducePlan<F>,
 }
 
+impl<F: DeviceCurve> Reduction<F> {
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.plan.scratch_bytes()
+    }
+}
+
+/// Reductions of so many sums of ones, and of windows with so many buckets each that follow them: as few as can be, since
+/// each takes most of a millisecond however small it is.
+pub(super) fn reductions<F: DeviceCurve>(
+    device: &DeviceInfo,
+    ones: usize,
+    windows: &[usize],
+) -> Result<Vec<Reduction<F>>> {
+    let mut reductions = Vec::new();
+    let mut first = 0;
+    let mut add = |windows: usize, buckets: usize| -> Result<()> {
+        let end = first + windows * buckets;
+        reductions.push(Reduction {
+            buckets: first..end,
+            windows,
+            plan: ReducePlan::new(device, windows, buckets)?,
+        });
+        first = end;
+        Ok(())
+    };
+    if ones > 0 {
+        add(ones, 1)?;
+    }
+    for run in windows.chunk_by(|a, b| a == b) {
+        add(run.len(), run[0])?;
+    }
+    Ok(reductions)
+}
+
 /// What is sorted at once.
 #[derive(Debug)]
 pub(super) struct Slab<F> {
@@ -153,7 +187,7 @@ impl<F: DeviceCurve> Slab<F> {
     }
 
     /// Terms and buckets of each window.
-    fn window_sizes(&self) -> Vec<(usize, usize)> {
+    pub(super) fn window_sizes(&self) -> Vec<(usize, usize)> {
         let windows = self.shape.windows();
         let parts = self.shape.parts().iter();
         let sizes = parts.flat_map(|part| {
@@ -163,11 +197,10 @@ impl<F: DeviceCurve> Slab<F> {
         sizes.collect()
     }
 
-    /// Plans lists, each in at most `limit` bytes, and reductions.
+    /// Plans lists, each in at most `limit` bytes.
     pub(super) fn plan(&mut self, device: &DeviceInfo, limit: usize) -> Result<()> {
         let sizes = self.window_sizes();
         self.lists.clear();
-        self.reductions.clear();
         let mut first = 0;
         let (mut buckets, mut entries) = (self.ones, self.ones_entries);
         let mut list = |buckets: usize, entries: usize| -> Result<()> {
@@ -197,24 +230,14 @@ impl<F: DeviceCurve> Slab<F> {
             }
         }
         list(buckets, entries)?;
+        Ok(())
+    }
 
-        let mut first = 0;
-        let mut reduction = |windows: usize, buckets: usize| -> Result<()> {
-            let end = first + windows * buckets;
-            self.reductions.push(Reduction {
-                buckets: first..end,
-                windows,
-                plan: ReducePlan::new(device, windows, buckets)?,
-            });
-            first = end;
-            Ok(())
-        };
-        if self.ones > 0 {
-            reduction(self.ones, 1)?;
-        }
-        for run in sizes.chunk_by(|a, b| a.1 == b.1) {
-            reduction(run.len(), run[0].1)?;
-        }
+    /// Plans the slab's own reductions.
+    pub(super) fn plan_reductions(&mut self, device: &DeviceInfo) -> Result<()> {
+        let sizes = self.window_sizes();
+        let buckets: Vec<usize> = sizes.iter().map(|(_, buckets)| *buckets).collect();
+        self.reductions = reductions(device, self.ones, &buckets)?;
         Ok(())
     }
 
@@ -226,7 +249,7 @@ impl<F: DeviceCurve> Slab<F> {
 
     pub(super) fn reduce_bytes(&self) -> usize {
         let reductions = self.reductions.iter();
-        let bytes = reductions.map(|reduction| reduction.plan.scratch_bytes());
+        let bytes = reductions.map(Reduction::scratch_bytes);
         bytes.max().unwrap_or(0)
     }
 

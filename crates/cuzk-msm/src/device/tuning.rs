@@ -3,21 +3,19 @@
 use cuzk_gpu_mem::DeviceInfo;
 use cuzk_kernels::windows::Windows;
 
-/// Entries of a list that several windows make.
-const LIST_ENTRIES: usize = 1 << 24;
+/// Entries of a list that several windows make. H200, 2^22 points: one list of 2^26 takes 20.7 ms, four of 2^24 22.6.
+const LIST_ENTRIES: usize = 1 << 26;
 
 /// From this many terms on, this many windows.
 type Row = (usize, u32);
 
-/// Compute capability 9.0, and whatever has no table of its own. Windows of 22 bits from 2^25 on, of 20 from 2^23,
-/// 17 from 2^21.5, 16 from 2^19: `docs/msm.md` has the figures. Small sums are bound by latency, so few
+/// Compute capability 9.0, and whatever has no table of its own: `docs/msm.md` has the figures. Small sums are bound by latency, so few
 /// windows serve them as well as many.
 const HOPPER: &[Row] = &[
     (25 << 20, 12),
     (6 << 20, 13),
     (3 << 20, 15),
-    (1 << 19, 16),
-    (1 << 17, 18),
+    (3 << 18, 17),
     (1 << 15, 20),
     (1 << 13, 22),
     (1 << 10, 26),
