@@ -215,10 +215,7 @@ impl<F: DeviceCurve> Layout<F> {
             layout.push(slab)?;
         }
         if keep == Keep::ToTheEnd {
-            // Windows with equally many buckets follow each other over all slabs.
-            let sizes = layout.slabs.iter().flat_map(Slab::window_sizes);
-            let buckets: Vec<usize> = sizes.map(|(_, buckets)| buckets).collect();
-            layout.reductions = reductions(device, terms.ones.len(), &buckets)?;
+            layout.plan_reductions(device, 0)?;
             let bytes = layout.reductions.iter().map(Reduction::scratch_bytes);
             layout.work_bytes = bytes.max().unwrap_or(0);
         }
@@ -269,16 +266,25 @@ impl<F: DeviceCurve> Layout<F> {
         Ok(())
     }
 
+    /// Windows with equally many buckets follow each other over all slabs.
+    fn plan_reductions(&mut self, device: &DeviceInfo, scratch_limit: usize) -> Result<()> {
+        let sizes = self.slabs.iter().flat_map(Slab::window_sizes);
+        let buckets: Vec<usize> = sizes.map(|(_, buckets)| buckets).collect();
+        let ones = self.terms.ones.len();
+        self.reductions = reductions(device, ones, &buckets, scratch_limit)?;
+        Ok(())
+    }
+
     fn plan_sequence(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
         for slab in &mut self.slabs {
             slab.plan(device, left)?;
-            if self.keep == Keep::UntilReduced {
-                slab.plan_reductions(device)?;
-            }
             slab.recodes &= slab.sort_bytes() <= left;
             let lists = slab.lists.iter().map(|list| list.plan.scratch_bytes());
-            let work = slab.sort_bytes().max(slab.reduce_bytes());
-            self.work_bytes = self.work_bytes.max(lists.fold(work, usize::max));
+            let work = lists.fold(slab.sort_bytes(), usize::max);
+            if self.keep == Keep::UntilReduced {
+                slab.plan_reductions(device, work)?;
+            }
+            self.work_bytes = self.work_bytes.max(work).max(slab.reduce_bytes());
         }
         Ok(())
     }
@@ -303,6 +309,8 @@ impl<F: DeviceCurve> Layout<F> {
             }
             let shape = PipelineShape::new(self.plans(), LANES, SLOTS);
             if shape.scratch_bytes() <= left {
+                // The pipeline is done when windows are reduced.
+                self.plan_reductions(device, shape.scratch_bytes())?;
                 self.pipeline = Some(shape);
                 return Ok(());
             }

@@ -284,7 +284,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         let scalars = lend_scalars(scalars, &all)?;
         let mut scratch = scratch.lend(&all)?;
         let vectors = vectors_of(&scalars, 0..self.bases);
-        let memory = Arrays::carve(&self.layout, &mut Carve::new(scratch.view_mut()))?;
+        let arrays = Arrays::carve(&self.layout, &mut Carve::new(scratch.view_mut()))?;
         let queue = Queue { launcher, stream };
         let bases = bases.view();
         run(
@@ -293,7 +293,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
             streams,
             bases,
             &vectors,
-            memory,
+            arrays,
             result,
         )
     }
@@ -330,11 +330,18 @@ impl<F: DeviceCurve> MsmPlan<F> {
             carve.take::<Affine<F>>("another batch of bases", half)?,
         ];
         let none = carve.take::<Affine<F>>("no bases", 0)?.into_view();
-        let (mut arrays, pipeline_scratch) = Arrays::carve(&self.layout, &mut carve)?;
+        let (mut arrays, mut pipeline_scratch) = Arrays::carve(&self.layout, &mut carve)?.split();
         let queue = Queue { launcher, stream };
         let mut pipeline = match (streams, &self.layout.pipeline) {
             (Some(streams), Some(shape)) => Some((
-                Pipeline::new(launcher, stream, streams, none, shape, pipeline_scratch)?,
+                Pipeline::new(
+                    launcher,
+                    stream,
+                    streams,
+                    none,
+                    shape,
+                    pipeline_scratch.reborrow(),
+                )?,
                 Queue {
                     launcher,
                     stream: streams.ahead(),
@@ -382,6 +389,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         if let Some((pipeline, _)) = pipeline {
             pipeline.join(stream)?;
         }
+        arrays.pipeline = pipeline_scratch;
         finish(&self.layout, queue, &mut arrays, result)
     }
 

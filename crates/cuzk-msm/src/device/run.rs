@@ -63,22 +63,30 @@ pub(super) struct Arrays<'a, F: DeviceCurve> {
     sums: DeviceViewMut<'a, Affine<F>>,
     points: DeviceViewMut<'a, Xyzz<F>>,
     work: DeviceViewMut<'a, u8>,
+    /// Of the pipeline; then of what comes after it.
+    pub(super) pipeline: DeviceViewMut<'a, u8>,
 }
 
 impl<'a, F: DeviceCurve> Arrays<'a, F> {
-    /// With the scratch of the pipeline.
-    pub(super) fn carve(
-        layout: &Layout<F>,
-        carve: &mut Carve<'a>,
-    ) -> Result<(Self, DeviceViewMut<'a, u8>)> {
-        let arrays = Self {
+    pub(super) fn carve(layout: &Layout<F>, carve: &mut Carve<'a>) -> Result<Self> {
+        Ok(Self {
             entries: carve.take("entries", layout.entries)?,
             offsets: carve.take("offsets", layout.offsets)?,
             sums: carve.take("sums of buckets", layout.sums)?,
             points: carve.take("sums of windows", layout.labels.len())?,
             work: carve.take("work", layout.work_bytes)?,
+            pipeline: carve.take("pipeline", layout.pipeline_bytes())?,
+        })
+    }
+
+    /// Takes the pipeline's scratch.
+    pub(super) fn split(self) -> (Self, DeviceViewMut<'a, u8>) {
+        let (none, pipeline) = self.pipeline.split_at(0);
+        let arrays = Self {
+            pipeline: none,
+            ..self
         };
-        Ok((arrays, carve.take("pipeline", layout.pipeline_bytes())?))
+        (arrays, pipeline)
     }
 }
 
@@ -197,12 +205,17 @@ fn reduce<F: DeviceCurve>(
     let mut point = first_point;
     for reduction in reductions {
         let end = point + reduction.windows;
+        let scratch = if arrays.work.len() < reduction.scratch_bytes() {
+            arrays.pipeline.reborrow()
+        } else {
+            arrays.work.reborrow()
+        };
         reduction.plan.run(
             queue.launcher,
             queue.stream,
             arrays.sums.as_view().slice(reduction.buckets.clone()),
             arrays.points.reborrow().slice(point..end),
-            arrays.work.reborrow(),
+            scratch,
         )?;
         point = end;
     }
@@ -230,13 +243,15 @@ pub(super) fn run<F: DeviceCurve>(
     streams: Option<&Streams>,
     bases: DeviceView<'_, Affine<F>>,
     vectors: &[Vector<'_>],
-    (mut arrays, scratch): (Arrays<'_, F>, DeviceViewMut<'_, u8>),
+    arrays: Arrays<'_, F>,
     result: PinnedBuf<Xyzz<F>>,
 ) -> Result<Pending<F>> {
+    let (mut arrays, mut scratch) = arrays.split();
     match (streams, &layout.pipeline) {
         (Some(streams), Some(shape)) => {
             let Queue { launcher, stream } = queue;
-            let mut pipeline = Pipeline::new(launcher, stream, streams, bases, shape, scratch)?;
+            let lent = scratch.reborrow();
+            let mut pipeline = Pipeline::new(launcher, stream, streams, bases, shape, lent)?;
             let ahead = Queue {
                 launcher,
                 stream: streams.ahead(),
@@ -261,5 +276,6 @@ pub(super) fn run<F: DeviceCurve>(
             }
         }
     }
+    arrays.pipeline = scratch;
     finish(layout, queue, &mut arrays, result)
 }

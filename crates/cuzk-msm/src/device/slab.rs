@@ -105,11 +105,12 @@ impl<F: DeviceCurve> Reduction<F> {
 }
 
 /// Reductions of so many sums of ones, and of windows with so many buckets each that follow them: as few as can be, since
-/// each takes most of a millisecond however small it is.
+/// each takes most of a millisecond however small it is. Within the limit they may use scratch to be faster.
 pub(super) fn reductions<F: DeviceCurve>(
     device: &DeviceInfo,
     ones: usize,
     windows: &[usize],
+    scratch_limit: usize,
 ) -> Result<Vec<Reduction<F>>> {
     let mut reductions = Vec::new();
     let mut first = 0;
@@ -118,7 +119,7 @@ pub(super) fn reductions<F: DeviceCurve>(
         reductions.push(Reduction {
             buckets: first..end,
             windows,
-            plan: ReducePlan::new(device, windows, buckets)?,
+            plan: ReducePlan::with_scratch(device, windows, buckets, scratch_limit)?,
         });
         first = end;
         Ok(())
@@ -234,10 +235,14 @@ impl<F: DeviceCurve> Slab<F> {
     }
 
     /// Plans the slab's own reductions.
-    pub(super) fn plan_reductions(&mut self, device: &DeviceInfo) -> Result<()> {
+    pub(super) fn plan_reductions(
+        &mut self,
+        device: &DeviceInfo,
+        scratch_limit: usize,
+    ) -> Result<()> {
         let sizes = self.window_sizes();
         let buckets: Vec<usize> = sizes.iter().map(|(_, buckets)| *buckets).collect();
-        self.reductions = reductions(device, self.ones, &buckets)?;
+        self.reductions = reductions(device, self.ones, &buckets, scratch_limit)?;
         Ok(())
     }
 

@@ -196,7 +196,7 @@ impl<F: DeviceCurve> SparsePlan<F> {
         let mut totals = carve.take::<u32>("counts of terms", 2 * sets.len())?;
         let mut rest_bases = carve.take::<u32>("bases of the rest", self.rest)?;
         let mut rest_scalars = carve.take::<Scalar>("scalars of the rest", self.rest)?;
-        let (mut arrays, pipeline) = Arrays::carve(&self.layout, &mut carve)?;
+        let mut arrays = Arrays::carve(&self.layout, &mut carve)?;
         let (mut ones, mut rest) = (0, 0);
         for (index, (set, counts)) in sets.iter().zip(&self.counts).enumerate() {
             sparse_terms::count(
@@ -234,14 +234,13 @@ impl<F: DeviceCurve> SparsePlan<F> {
         });
         let vectors: Vec<Vector<'_>> = vectors.collect();
         let queue = Queue { launcher, stream };
-        let memory = (arrays, pipeline);
         run(
             &self.layout,
             queue,
             streams,
             bases.view(),
             &vectors,
-            memory,
+            arrays,
             result,
         )
     }
