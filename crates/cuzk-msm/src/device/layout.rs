@@ -314,7 +314,7 @@ impl<F: DeviceCurve> Layout<F> {
                 self.pipeline = Some(shape);
                 return Ok(());
             }
-            if slab_entries / 2 < LEAST_PIPELINE_ENTRIES.min(entries) {
+            if slab_entries <= LEAST_PIPELINE_ENTRIES.min(entries) {
                 return Err(Error::TooLittleScratch {
                     what: "a pipeline of lists",
                     needed: shape.scratch_bytes(),

@@ -197,32 +197,42 @@ impl<F: DeviceCurve> MsmPlan<F> {
             ones: Vec::new(),
         };
         let size = size_of::<Affine<F>>();
-        let mut bytes = sizes.batch_bytes;
-        loop {
+        let in_batches = |bytes: usize| -> Result<Self> {
             let largest = (bytes / size).clamp(1, bases.max(1));
+            let first = (sizes.first_batch_bytes.min(bytes) / size).max(1);
             let rest = limit.saturating_sub(2 * Carve::bytes_of::<Affine<F>>(largest));
             let (terms, keep) = (of_len(largest), Keep::ToTheEnd);
-            match Layout::new(device, &tuning, &terms, keep, order(streams), rest) {
-                Ok(mut layout) => {
-                    let first = (sizes.first_batch_bytes.min(bytes) / size).max(1);
-                    let batches: Vec<(Range<usize>, Layout<F>)> = cut(bases, first, largest)
-                        .into_iter()
-                        .map(|range| {
-                            let terms = of_len(range.len());
-                            Ok((range, layout.for_batch(device, &terms, rest)?))
-                        })
-                        .collect::<Result<_>>()?;
-                    layout.cover(&batches);
-                    return Ok(Self {
-                        bases,
-                        vectors,
-                        layout,
-                        batches,
-                        streams: streams.cloned(),
-                    });
-                }
+            let mut layout = Layout::new(device, &tuning, &terms, keep, order(streams), rest)?;
+            let batches: Vec<(Range<usize>, Layout<F>)> = cut(bases, first, largest)
+                .into_iter()
+                .map(|range| {
+                    let terms = of_len(range.len());
+                    Ok((range, layout.for_batch(device, &terms, rest)?))
+                })
+                .collect::<Result<_>>()?;
+            layout.cover(&batches);
+            let plan = Self {
+                bases,
+                vectors,
+                layout,
+                batches,
+                streams: streams.cloned(),
+            };
+            let needed = usize::try_from(plan.footprint().device).unwrap_or(usize::MAX);
+            if needed > limit {
+                return Err(Error::TooLittleScratch {
+                    what: "a sum over streamed bases",
+                    needed,
+                    limit,
+                });
+            }
+            Ok(plan)
+        };
+        let mut bytes = sizes.batch_bytes;
+        loop {
+            match in_batches(bytes) {
                 Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => bytes /= 2,
-                Err(error) => return Err(error),
+                outcome => return outcome,
             }
         }
     }
@@ -462,6 +472,34 @@ mod tests {
                 assert!(pair[1].len() <= 2 * pair[0].len());
             }
             assert!(ranges.iter().all(|range| range.len() <= largest));
+        }
+    }
+
+    /// Plans for sizes and limits far from those that run in tests; only on paper.
+    #[test]
+    fn plans_keep_to_their_limit() {
+        use std::sync::Arc;
+
+        use cuzk_field::Fp;
+        use cuzk_gpu_mem::driver::SimDriver;
+        use cuzk_gpu_mem::{Device, GIB, Settings};
+
+        let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default());
+        let device = device.unwrap();
+        let info = device.info();
+        let streams = Arc::new(Streams::new(&device).unwrap());
+        for streams in [None, Some(&streams)] {
+            for bases in [1_usize << 20, 1 << 24, 1 << 27, 130_000_001] {
+                for gib in [5_u64, 16, 40] {
+                    let limit = gib << 30;
+                    let plan = MsmPlan::<Fp>::resident_beside(streams, info, bases, 1, limit);
+                    assert!(plan.unwrap().footprint().device <= limit, "{bases}, {gib}");
+                    let plan = MsmPlan::<Fp>::streamed_beside(streams, info, bases, 1, limit);
+                    assert!(plan.unwrap().footprint().device <= limit, "{bases}, {gib}");
+                }
+            }
+            let plan = MsmPlan::<Fp>::resident_beside(streams, info, 1 << 20, 10, 1 << 30);
+            assert!(plan.unwrap().footprint().device <= 1 << 30);
         }
     }
 }
