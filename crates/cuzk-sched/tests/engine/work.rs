@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cuzk_gpu_mem::driver::{Code, SimDriver};
-use cuzk_gpu_mem::{Device, Settings, Staged, StagingRequest};
+use cuzk_gpu_mem::{Admission, Compute, Device, Error, Settings, Staged, StagingRequest};
 use cuzk_sched::{Context, Demand, DeviceOptions, Fault, Phase, Place, Section, Staging, Work};
 
 /// What goes wrong with an attempt, and where.
@@ -62,6 +62,8 @@ pub(crate) struct Part {
     pub(crate) mishaps: Vec<Option<Mishap>>,
     /// By place: whether the mishaps are for GPUs only.
     pub(crate) is_gpu_only: bool,
+    /// Whether it asks the device's ledger itself.
+    pub(crate) own_admission: bool,
 }
 
 impl Part {
@@ -74,6 +76,7 @@ impl Part {
             host_bytes: 1 << 10,
             mishaps: Vec::new(),
             is_gpu_only: false,
+            own_admission: false,
         }
     }
 
@@ -112,11 +115,11 @@ pub(crate) enum SumError {
     #[error("the device refuses")]
     Refused,
     #[error(transparent)]
-    Device(Arc<cuzk_gpu_mem::Error>),
+    Device(Arc<Error>),
 }
 
-impl From<cuzk_gpu_mem::Error> for SumError {
-    fn from(error: cuzk_gpu_mem::Error) -> Self {
+impl From<Error> for SumError {
+    fn from(error: Error) -> Self {
         Self::Device(Arc::new(error))
     }
 }
@@ -143,6 +146,7 @@ pub(crate) enum Here {
     Cpu(Vec<u64>),
     Staged(Staged<u64>),
     NotStaged,
+    Own(Admission, Option<Staged<u64>>),
 }
 
 impl Sums {
@@ -242,8 +246,9 @@ impl Work for Sums {
                     bytes: 8 * part.words as u64,
                 }],
                 compute_bytes: part.scratch_bytes,
+                pinned_bytes: 0,
                 host_bytes,
-                ..Demand::default()
+                own_admission: part.own_admission,
             },
         })
     }
@@ -258,7 +263,25 @@ impl Work for Sums {
         self.mishap(part, context, Phase::Stage)?;
         match staging {
             Staging::Cpu => Ok(Here::Cpu(part.data())),
-            Staging::Own => panic!("nobody asked for an admission of its own"),
+            Staging::Own => {
+                let Place::Device(device) = context.place() else {
+                    unreachable!("a CPU has no ledger")
+                };
+                let demand = self.demand(part, context.place()).unwrap();
+                let patience = Duration::from_millis(2);
+                let mut admission = loop {
+                    match device.admit("own", &demand.staging, demand.compute_bytes, patience) {
+                        Err(Error::OutOfMemory(_)) => context.check()?,
+                        admitted => break admitted?,
+                    }
+                };
+                let upload = device.stream("own")?;
+                let mut buffer = admission.stage::<u64>("input", part.words, &upload)?;
+                if let Some(buffer) = &mut buffer {
+                    buffer.upload_slice(&part.data())?;
+                }
+                Ok(Here::Own(admission, buffer))
+            }
             Staging::Device { admission, upload } => {
                 match admission.stage::<u64>("input", part.words, upload)? {
                     None => Ok(Here::NotStaged),
@@ -293,26 +316,21 @@ impl Work for Sums {
         self.mishap(part, context, Phase::Compute)?;
         let words = match (staged, section) {
             (Here::Cpu(words), Section::Cpu) => words,
-            (here, Section::Device(cx)) => {
-                let state = cx.device().budget().state();
-                assert!(state.committed() <= state.limit, "{state:?}");
-                let _scratch = cx.alloc::<u8>("scratch", part.scratch_bytes as usize)?;
-                let buffer = match here {
-                    Here::Staged(staged) => cx.enter(staged)?,
-                    _ => {
-                        let mut buffer = cx.alloc::<u64>("input", part.words)?;
-                        cx.stream().upload_slice(&part.data(), &mut buffer)?;
-                        buffer
-                    }
+            (Here::Own(admission, buffer), Section::Own) => {
+                let recorder = context.recorder().cloned();
+                let Place::Device(device) = context.place() else {
+                    unreachable!("a CPU has no sections")
                 };
-                let span = context.device_span("sum", cx.stream());
-                let mut words = vec![0; part.words];
-                cx.stream().download_slice(&buffer, &mut words)?;
-                if let Some(span) = span {
-                    span.end(cx.stream());
-                }
-                words
+                device
+                    .compute_admitted(admission, recorder, |cx| {
+                        on_device(part, buffer, context, cx)
+                    })
+                    .map_err(Fault::from)??
             }
+            (Here::Staged(buffer), Section::Device(cx)) => {
+                on_device(part, Some(buffer), context, cx)?
+            }
+            (Here::NotStaged, Section::Device(cx)) => on_device(part, None, context, cx)?,
             _ => unreachable!("a partition changed its place"),
         };
         self.computed.lock().unwrap().push((part.tag, part.index));
@@ -347,6 +365,33 @@ impl Work for Sums {
         }
         Ok(())
     }
+}
+
+/// The words of a partition, over the device and back.
+fn on_device(
+    part: &Part,
+    staged: Option<Staged<u64>>,
+    context: &Context<'_>,
+    cx: &Compute<'_>,
+) -> Result<Vec<u64>, Fault<SumError>> {
+    let state = cx.device().budget().state();
+    assert!(state.committed() <= state.limit, "{state:?}");
+    let _scratch = cx.alloc::<u8>("scratch", part.scratch_bytes as usize)?;
+    let buffer = match staged {
+        Some(staged) => cx.enter(staged)?,
+        None => {
+            let mut buffer = cx.alloc::<u64>("input", part.words)?;
+            cx.stream().upload_slice(&part.data(), &mut buffer)?;
+            buffer
+        }
+    };
+    let span = context.device_span("sum", cx.stream());
+    let mut words = vec![0; part.words];
+    cx.stream().download_slice(&buffer, &mut words)?;
+    if let Some(span) = span {
+        span.end(cx.stream());
+    }
+    Ok(words)
 }
 
 /// Emulated devices of these sizes, numbered.
