@@ -162,7 +162,7 @@ impl<F: DeviceCurve> Layout<F> {
     }
 
     /// Whether no bucket range had to be cut.
-    fn is_roomy(&self) -> bool {
+    pub(super) fn is_roomy(&self) -> bool {
         self.plans().all(|plan| plan.slab_count() == 1)
     }
 

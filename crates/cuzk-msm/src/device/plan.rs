@@ -26,6 +26,8 @@ const MAX_BASES: usize = (1 << 30) - 1;
 const FIRST_BATCH_BYTES: usize = 200 << 20;
 /// Bytes of a batch at most: 2^25 points of G1, whose windows are lists as long as those of resident bases.
 const BATCH_BYTES: usize = 3 << 30;
+/// Bytes of a batch below which it had better have cut lists than be smaller.
+const LEAST_ROOMY_BYTES: usize = 768 << 20;
 /// Bytes of a batch at least, as far as the choice goes.
 const LEAST_BATCH_BYTES: usize = 1 << 20;
 
@@ -228,12 +230,22 @@ impl<F: DeviceCurve> MsmPlan<F> {
             }
             Ok(plan)
         };
+        // Batches so large that lists have to be cut are slower than smaller ones.
         let mut bytes = sizes.batch_bytes;
+        let mut cut_lists = None;
         loop {
             match in_batches(bytes) {
-                Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => bytes /= 2,
-                outcome => return outcome,
+                Ok(plan) if plan.layout.is_roomy() => return Ok(plan),
+                Ok(plan) => cut_lists = cut_lists.or(Some(plan)),
+                Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => {}
+                Err(error) => return cut_lists.ok_or(error),
             }
+            if bytes <= LEAST_ROOMY_BYTES
+                && let Some(plan) = cut_lists
+            {
+                return Ok(plan);
+            }
+            bytes /= 2;
         }
     }
 
@@ -437,16 +449,20 @@ fn check_size(bases: usize) -> Result<()> {
     })
 }
 
-/// Batches that grow from `first` elements to `largest`, each twice the one before: what is computed with one takes at
-/// least as long as the next needs to come.
+/// Batches that grow from `first` elements to `largest`, each at most twice the one before: what is computed with one takes
+/// at least as long as the next needs to come. Those that no longer grow are equal, since small ones are slow.
 fn cut(bases: usize, first: usize, largest: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut len) = (0, first.min(largest));
-    while start < bases || ranges.is_empty() {
-        let end = bases.min(start + len);
-        ranges.push(start..end);
-        start = end;
+    while len < largest && start + len < bases {
+        ranges.push(start..start + len);
+        start += len;
         len = largest.min(2 * len);
+    }
+    let rest = bases - start;
+    let count = rest.div_ceil(len).max(1);
+    for index in 0..count {
+        ranges.push(start + rest * index / count..start + rest * (index + 1) / count);
     }
     ranges
 }
