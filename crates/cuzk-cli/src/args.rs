@@ -280,7 +280,7 @@ pub(crate) struct InspectArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DevicesArgs {
     /// Run small kernels with known answers on every GPU; exit 5 where one fails, or there is none
-    #[arg(long)]
+    #[arg(long, env = "CUZK_SELF_TEST", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) self_test: bool,
     /// Print the result as one JSON object
     #[arg(long, env = "CUZK_JSON", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
