@@ -1,83 +1,18 @@
 //! Digits sorted by bucket, against what the digits must add up to: once on the emulator, and on the
 //! card where there is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
 
-use std::sync::Arc;
+mod rig;
 
 use cuzk_field::{Field as _, Fr, Scalar};
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, DeviceBuf, DeviceViewMut, GIB, Pod, Settings, Stream, list};
-use cuzk_kernels::Launcher;
+use cuzk_gpu_mem::DeviceViewMut;
 use cuzk_kernels::bucket_sort::{
     BaseIndices, Part, PartShape, Scalars, SortShape, SortTarget, TILE, sort,
 };
 use cuzk_kernels::windows::Windows;
 
-struct Rig {
-    launcher: Box<dyn Launcher>,
-    stream: Stream,
-    on_card: bool,
-}
+use rig::Rig;
 
-impl Rig {
-    fn emulated() -> Self {
-        let device =
-            Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default()).unwrap();
-        Self {
-            launcher: cuzk_kernels::open(&device).unwrap(),
-            stream: device.stream("test").unwrap(),
-            on_card: false,
-        }
-    }
-
-    fn card() -> Option<Self> {
-        if let Err(reason) = list() {
-            cuzk_testkit::no_gpu(&reason);
-            return None;
-        }
-        let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
-        Some(Self {
-            launcher: cuzk_kernels::open(&device).unwrap(),
-            stream: device.stream("test").unwrap(),
-            on_card: true,
-        })
-    }
-
-    fn alloc<T: Pod>(&self, len: usize) -> DeviceBuf<T> {
-        let device = self.launcher.device();
-        let mut buffer = device.alloc("test", len, &self.stream).unwrap();
-        self.stream.fill(&mut buffer, 0xa5).unwrap();
-        buffer
-    }
-
-    fn upload<T: Pod>(&self, values: &[T]) -> DeviceBuf<T> {
-        let mut buffer = self.alloc(values.len());
-        self.stream.upload_slice(values, &mut buffer).unwrap();
-        buffer
-    }
-
-    fn download<T: Pod>(&self, buffer: &DeviceBuf<T>) -> Vec<T> {
-        let mut values = vec![T::zeroed(); buffer.len()];
-        self.stream.download_slice(buffer, &mut values).unwrap();
-        values
-    }
-}
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
-        }
-        mod card {
-            $(#[test] fn $name() {
-                if let Some(rig) = super::Rig::card() {
-                    super::$name(&rig);
-                }
-            })*
-        }
-    };
-}
-
-on_both!(
+cuzk_testkit::on_both!(
     every_size,
     hostile_scalars,
     forms_agree,

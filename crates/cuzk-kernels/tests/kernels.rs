@@ -130,23 +130,7 @@ impl Rig {
     }
 }
 
-/// Writes a test of each rig from a function of one.
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
-        }
-        mod card {
-            $(#[test] fn $name() {
-                if let Some(rig) = super::Rig::card() {
-                    super::$name(&rig);
-                }
-            })*
-        }
-    };
-}
-
-on_both!(
+cuzk_testkit::on_both!(
     known_answers,
     fr_operations,
     fr_lazy_operations,

@@ -1,81 +1,19 @@
 //! Packed witnesses and the terms of base sets, against the host: once on the emulator, and on the card
 //! where there is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
 
-use std::sync::Arc;
+mod rig;
 
 use cuzk_field::{Fr, Scalar};
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, DeviceBuf, GIB, Pod, Settings, Stream, list as devices};
-use cuzk_kernels::Launcher;
+use cuzk_gpu_mem::DeviceBuf;
 use cuzk_kernels::bucket_sort::Scalars;
 use cuzk_kernels::sparse_terms::{
     BaseSet, ListTarget, Members, PackTarget, TILE, bitmap, count, list, ones_offsets, pack, tiles,
 };
 use cuzk_kernels::witness::PackedWitness;
 
-struct Rig {
-    launcher: Box<dyn Launcher>,
-    stream: Stream,
-}
+use rig::Rig;
 
-impl Rig {
-    fn on(device: &Device) -> Self {
-        Self {
-            launcher: cuzk_kernels::open(device).unwrap(),
-            stream: device.stream("test").unwrap(),
-        }
-    }
-
-    fn emulated() -> Self {
-        Self::on(&Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default()).unwrap())
-    }
-
-    fn card() -> Option<Self> {
-        if let Err(reason) = devices() {
-            cuzk_testkit::no_gpu(&reason);
-            return None;
-        }
-        Some(Self::on(
-            &Device::open(&"0".parse().unwrap(), Settings::default()).unwrap(),
-        ))
-    }
-
-    fn alloc<T: Pod>(&self, len: usize) -> DeviceBuf<T> {
-        let device = self.launcher.device();
-        let mut buffer = device.alloc("test", len, &self.stream).unwrap();
-        self.stream.fill(&mut buffer, 0xa5).unwrap();
-        buffer
-    }
-
-    fn upload<T: Pod>(&self, values: &[T]) -> DeviceBuf<T> {
-        let mut buffer = self.alloc(values.len());
-        self.stream.upload_slice(values, &mut buffer).unwrap();
-        buffer
-    }
-
-    fn download<T: Pod>(&self, buffer: &DeviceBuf<T>) -> Vec<T> {
-        let mut values = vec![T::zeroed(); buffer.len()];
-        self.stream.download_slice(buffer, &mut values).unwrap();
-        values
-    }
-}
-
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
-        }
-        mod card {
-            $(#[test] fn $name() {
-                if let Some(rig) = super::Rig::card() {
-                    super::$name(&rig);
-                }
-            })*
-        }
-    };
-}
-
-on_both!(packed, listed, short_targets);
+cuzk_testkit::on_both!(packed, listed, short_targets);
 
 struct Witness {
     bits: DeviceBuf<u64>,

@@ -105,22 +105,7 @@ fn download<T: Pod>(stream: &Stream, buffer: &DeviceBuf<T>) -> Vec<T> {
     found
 }
 
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
-        }
-        mod card {
-            $(#[test] fn $name() {
-                if let Some(rig) = super::Rig::card() {
-                    super::$name(&rig);
-                }
-            })*
-        }
-    };
-}
-
-on_both!(
+cuzk_testkit::on_both!(
     every_size_order_and_direction,
     hostile_values,
     large_sizes_agree_with_ark,

@@ -20,3 +20,23 @@ pub fn no_gpu(reason: &dyn Display) {
         let _ = writeln!(stderr, "tests on a GPU are skipped: {reason}");
     });
 }
+
+/// Writes a test of each function named, on the emulated device and on a card where there is one.
+///
+/// The functions take `&Rig`; a `Rig` in scope has `emulated() -> Rig` and `card() -> Option<Rig>`, which
+/// calls [`no_gpu`] where there is none.
+#[macro_export]
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod emulator {
+            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
+        }
+        mod card {
+            $(#[test] fn $name() {
+                if let Some(rig) = super::Rig::card() {
+                    super::$name(&rig);
+                }
+            })*
+        }
+    };
+}

@@ -2,7 +2,7 @@
 //!
 //! - [`cases`]: the circuits of `testdata/` with their keys, witnesses and proofs. With
 //!   `CUZK_FIXTURES=DIR` in the environment, those of another folder of the same layout.
-//! - [`no_gpu`]: the gate before tests that want a GPU.
+//! - [`no_gpu`]: the gate before tests that want a GPU; [`on_both`]: tests on the emulated device and on a card.
 //! - [`limbs`]: field elements as limbs, the hostile ones first.
 //! - [`Words`]: a fixed sequence of words from a seed.
 //!

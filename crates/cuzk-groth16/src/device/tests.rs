@@ -93,22 +93,7 @@ impl Rig {
     }
 }
 
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&super::Rig::emulated()); })*
-        }
-        mod card {
-            $(#[test] fn $name() {
-                if let Some(rig) = super::Rig::card() {
-                    super::$name(&rig);
-                }
-            })*
-        }
-    };
-}
-
-on_both!(
+cuzk_testkit::on_both!(
     packed_witnesses_come_out_as_they_went_in,
     rows_of_hostile_matrices,
     rows_of_many_coefficients,

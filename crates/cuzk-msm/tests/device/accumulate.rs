@@ -4,9 +4,9 @@ use cuzk_field::{Affine, Fp, Fp2, Xyzz};
 use cuzk_msm::device::DeviceCurve;
 use cuzk_msm::device::accumulate::{AccumulatePlan, Existing, Pipeline, PipelineShape, Streams};
 
-use crate::rig::{Random, Rig, on_both};
+use crate::rig::{Random, Rig};
 
-on_both!(
+cuzk_testkit::on_both!(
     lengths,
     hot_buckets,
     exceptional_pairs,

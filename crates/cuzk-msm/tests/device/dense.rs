@@ -7,10 +7,10 @@ use cuzk_field::{Affine, Fp, Fp2, Fr, Scalar};
 use cuzk_msm::device::{DeviceCurve, Error, MsmPlan, Scalars, Streams};
 use cuzk_msm::msm;
 
-use crate::rig::{Rig, on_both};
+use crate::rig::Rig;
 use crate::values::{hostile_bases, hostile_scalars, multiples, scalars};
 
-on_both!(
+cuzk_testkit::on_both!(
     every_size,
     hostile,
     g2,

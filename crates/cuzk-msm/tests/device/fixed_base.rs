@@ -6,9 +6,9 @@ use cuzk_msm::FixedBase;
 use cuzk_msm::device::DeviceCurve;
 use cuzk_msm::device::fixed_base::FixedBasePlan;
 
-use crate::rig::{Random, Rig, on_both};
+use crate::rig::{Random, Rig};
 
-on_both!(
+cuzk_testkit::on_both!(
     multiples,
     g2_multiples,
     another_point,

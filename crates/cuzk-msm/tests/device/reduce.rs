@@ -4,9 +4,9 @@ use cuzk_field::{Affine, Fp, Fp2, Scalar, Xyzz};
 use cuzk_msm::device::DeviceCurve;
 use cuzk_msm::device::reduce::ReducePlan;
 
-use crate::rig::{Random, Rig, on_both};
+use crate::rig::{Random, Rig};
 
-on_both!(every_size, equal_and_opposite_buckets, g2_sizes);
+cuzk_testkit::on_both!(every_size, equal_and_opposite_buckets, g2_sizes);
 
 fn run<F: DeviceCurve>(rig: &Rig, windows: usize, sums: &[Affine<F>]) -> Vec<Xyzz<F>> {
     let buckets = sums.len().checked_div(windows).unwrap_or(5);

@@ -32,10 +32,7 @@ impl Rig {
 
     pub(crate) fn card() -> Option<Self> {
         if let Err(reason) = list() {
-            assert!(
-                std::env::var("CUZK_REQUIRE_GPU").as_deref() != Ok("1"),
-                "CUZK_REQUIRE_GPU=1 and no GPU: {reason}"
-            );
+            cuzk_testkit::no_gpu(&reason);
             return None;
         }
         let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
@@ -65,24 +62,6 @@ impl Rig {
         values
     }
 }
-
-/// Writes a test of each rig from a function of one.
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&crate::rig::Rig::emulated()); })*
-        }
-        mod card {
-            $(#[test] fn $name() {
-                match crate::rig::Rig::card() {
-                    Some(rig) => super::$name(&rig),
-                    None => eprintln!("{}: skipped, no card", stringify!($name)),
-                }
-            })*
-        }
-    };
-}
-pub(crate) use on_both;
 
 /// splitmix64.
 pub(crate) struct Random(pub(crate) u64);

@@ -10,10 +10,10 @@ use cuzk_msm::device::{
 };
 use cuzk_msm::msm;
 
-use crate::rig::{Rig, on_both};
+use crate::rig::Rig;
 use crate::values::{hostile_scalars, multiples, scalars};
 
-on_both!(densities, witnesses, g2, many_ones, little_scratch);
+cuzk_testkit::on_both!(densities, witnesses, g2, many_ones, little_scratch);
 
 struct Witness {
     bits: DeviceBuf<u64>,
