@@ -5,6 +5,7 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 use crate::declare::kernels;
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 use crate::{Ptr, PtrMut};
 
 /// Threads of a block of these kernels, and the values that each block takes.
@@ -35,18 +36,6 @@ fn shape_of(entry: &'static str, len: usize) -> Result<Shape> {
     Ok(Shape::covering(len, THREADS as u32))
 }
 
-fn length(entry: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected != found {
-        return Err(Error::Length {
-            entry,
-            what,
-            expected,
-            found,
-        });
-    }
-    Ok(())
-}
-
 /// The sum of each 256 values, modulo 2^32.
 pub fn sum(
     launcher: &dyn Launcher,
@@ -56,7 +45,7 @@ pub fn sum(
 ) -> Result<()> {
     let entry = SUM.declaration().entry;
     let shape = shape_of(entry, values.len())?;
-    length(entry, "sums", values.len() / THREADS, sums.len())?;
+    exactly(entry, "sums", values.len() / THREADS, sums.len())?;
     let _guards = (values.on(stream)?, sums.on(stream)?);
     // SAFETY: 256 values a block and one sum; a view to write aliases no other; the guards keep both
     // buffers until the stream has passed the launch.
@@ -72,7 +61,7 @@ pub fn scan(
 ) -> Result<()> {
     let entry = SCAN.declaration().entry;
     let shape = shape_of(entry, values.len())?;
-    length(entry, "prefix", values.len(), prefix.len())?;
+    exactly(entry, "prefix", values.len(), prefix.len())?;
     let _guards = (values.on(stream)?, prefix.on(stream)?);
     // SAFETY: 256 values a block in both arrays; the guards keep both buffers.
     unsafe {
@@ -95,7 +84,7 @@ pub fn votes(
 ) -> Result<()> {
     let entry = VOTES.declaration().entry;
     let shape = shape_of(entry, values.len())?;
-    length(entry, "votes", values.len() / 32 * 4, votes.len())?;
+    exactly(entry, "votes", values.len() / 32 * 4, votes.len())?;
     let _guards = (values.on(stream)?, votes.on(stream)?);
     // SAFETY: 256 values and eight times four votes a block; a view to write aliases no other; the
     // guards keep both buffers.
@@ -111,7 +100,7 @@ pub fn histogram(
 ) -> Result<()> {
     let entry = HISTOGRAM.declaration().entry;
     let shape = shape_of(entry, values.len())?.with_shared(64);
-    length(entry, "counts", 16, counts.len())?;
+    exactly(entry, "counts", 16, counts.len())?;
     let _guards = (values.on(stream)?, counts.on(stream)?);
     // SAFETY: 256 values a block, 16 counts, 64 bytes of shared memory; a view to write aliases no
     // other; the guards keep both buffers.

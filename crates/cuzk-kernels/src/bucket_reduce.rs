@@ -7,8 +7,9 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 use crate::curve::DeviceCurve;
 use crate::declare::{Kernel, kernels};
 use crate::device_type::{Ptr, PtrMut};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 
 /// Threads of a block, but of [`weigh`].
 const THREADS: u32 = 128;
@@ -171,18 +172,6 @@ impl Grid {
     fn column_parts(&self) -> usize {
         self.rows().div_ceil(self.part)
     }
-}
-
-fn exactly(entry: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::Length {
-        entry,
-        what,
-        expected,
-        found,
-    })
 }
 
 /// A grid in which each thread goes through an array of `count`.

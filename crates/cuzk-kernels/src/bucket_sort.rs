@@ -8,6 +8,7 @@ use cuzk_gpu_mem::{Carve, DeviceView, DeviceViewMut, Stream};
 use crate::declare::kernels;
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 use crate::windows::Windows;
 use crate::{Ptr, PtrMut};
 
@@ -286,15 +287,7 @@ impl SortShape {
 }
 
 fn length(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::Length {
-        entry: COUNT.declaration().entry,
-        what,
-        expected,
-        found,
-    })
+    exactly(COUNT.declaration().entry, what, expected, found)
 }
 
 /// Where sorted digits go.

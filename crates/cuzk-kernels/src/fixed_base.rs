@@ -5,8 +5,9 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
 use crate::declare::kernels;
 use crate::device_type::{Ptr, PtrMut};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 use crate::windows::Windows;
 
 const THREADS: u32 = 128;
@@ -43,14 +44,7 @@ pub fn entries(
         ("offsets", count + 1, offsets.len()),
         ("scalars", count.min(1 << 26), count),
     ] {
-        if expected != found {
-            return Err(Error::Length {
-                entry,
-                what,
-                expected,
-                found,
-            });
-        }
+        exactly(entry, what, expected, found)?;
     }
     let _guards = (
         scalars.on(stream)?,

@@ -45,6 +45,7 @@ pub mod field_ops;
 pub mod fixed_base;
 mod image;
 mod launcher;
+mod lengths;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
 pub mod manifest;
 pub mod ntt;

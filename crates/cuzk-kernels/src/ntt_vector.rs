@@ -7,6 +7,7 @@ use crate::declare::kernels;
 use crate::device_type::{Ptr, PtrMut};
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 
 const THREADS: u32 = 256;
 
@@ -55,18 +56,6 @@ kernels! {
     );
 }
 
-fn length(entry: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::Length {
-        entry,
-        what,
-        expected,
-        found,
-    })
-}
-
 /// Enough blocks for `count` elements, some threads taking several.
 fn striding(count: usize) -> Shape {
     let blocks = count.div_ceil(THREADS as usize).min(MAX_BLOCKS);
@@ -99,8 +88,8 @@ pub fn product(
     out: DeviceViewMut<'_, Fr>,
 ) -> Result<()> {
     let entry = PRODUCT.declaration().entry;
-    length(entry, "a", out.len(), a.len())?;
-    length(entry, "b", out.len(), b.len())?;
+    exactly(entry, "a", out.len(), a.len())?;
+    exactly(entry, "b", out.len(), b.len())?;
     let _guards = (a.on(stream)?, b.on(stream)?, out.on(stream)?);
     let arguments = ((&a).into(), (&b).into(), (&out).into(), out.len() as u64);
     // SAFETY: three arrays of `count` elements; the guards keep them.
@@ -117,7 +106,7 @@ pub fn product_in_place(
     a: DeviceViewMut<'_, Fr>,
     b: DeviceView<'_, Fr>,
 ) -> Result<()> {
-    length(PRODUCT.declaration().entry, "b", a.len(), b.len())?;
+    exactly(PRODUCT.declaration().entry, "b", a.len(), b.len())?;
     let _guards = (a.on(stream)?, b.on(stream)?);
     let arguments = (
         (&a.as_view()).into(),
@@ -141,8 +130,8 @@ pub fn product_scalars<'a>(
     c: Option<DeviceView<'_, Fr>>,
 ) -> Result<DeviceViewMut<'a, Scalar>> {
     let entry = PRODUCT_SCALARS.declaration().entry;
-    length(entry, "b", a.len(), b.len())?;
-    length(entry, "c", a.len(), c.map_or(a.len(), |c| c.len()))?;
+    exactly(entry, "b", a.len(), b.len())?;
+    exactly(entry, "c", a.len(), c.map_or(a.len(), |c| c.len()))?;
     let guards = (
         a.on(stream)?,
         b.on(stream)?,
@@ -221,7 +210,7 @@ pub fn finish<'a>(
     let entry = FINISH.declaration().entry;
     let count = data.len();
     whole_transforms(entry, log_n, count)?;
-    length(entry, "c", count, c.len())?;
+    exactly(entry, "c", count, c.len())?;
     let guards = (data.on(stream)?, c.on(stream)?);
     let shape = reversal_shape(log_n, count);
     // The same limbs: the kernel's product takes away one R.
@@ -258,7 +247,7 @@ pub fn powers(
     let entry = POWERS.declaration().entry;
     let count = data.len();
     whole_transforms(entry, log_n, count)?;
-    length(entry, "squares", 33, squares.len())?;
+    exactly(entry, "squares", 33, squares.len())?;
     let log_run = LOG_RUN.min(log_n);
     let _guards = (squares.on(stream)?, data.on(stream)?);
     let shape = Shape::covering(count >> log_run, THREADS);

@@ -7,8 +7,9 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
 use crate::bucket_sort::Scalars;
 use crate::declare::kernels;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 use crate::witness::{PackedWitness, WORD};
 use crate::{Ptr, PtrMut};
 
@@ -94,18 +95,6 @@ pub fn tiles(variables: usize) -> usize {
     variables.div_ceil(TILE)
 }
 
-fn length(entry: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::Length {
-        entry,
-        what,
-        expected,
-        found,
-    })
-}
-
 /// Where a packed witness goes. See [`PackedWitness`].
 #[derive(Debug)]
 pub struct PackTarget<'a> {
@@ -135,15 +124,15 @@ pub fn pack(
         full_count,
     } = target;
     let count = scalars.len();
-    length(entry, "bits", count.div_ceil(WORD), bits.len())?;
-    length(entry, "ranks", bits.len(), ranks.len())?;
-    length(entry, "full_count", 1, full_count.len())?;
-    length(entry, "scratch", tiles(count), scratch.len())?;
+    exactly(entry, "bits", count.div_ceil(WORD), bits.len())?;
+    exactly(entry, "ranks", bits.len(), ranks.len())?;
+    exactly(entry, "full_count", 1, full_count.len())?;
+    exactly(entry, "scratch", tiles(count), scratch.len())?;
     if count > 1 << 31 {
-        return length(entry, "scalars", 1 << 31, count);
+        return exactly(entry, "scalars", 1 << 31, count);
     }
     let Some((words, form)) = scalars.elements() else {
-        return length(entry, "recoded scalars", 0, count);
+        return exactly(entry, "recoded scalars", 0, count);
     };
     let _guards = (
         scalars.on(stream)?,
@@ -197,7 +186,7 @@ fn members(
     match &set.members {
         Members::Range(range) => {
             if range.start > range.end || range.end > words * WORD {
-                length(entry, "members", words * WORD, range.end)?;
+                exactly(entry, "members", words * WORD, range.end)?;
             }
             Ok((Ptr::NULL, Ptr::NULL, range.start as u32, range.end as u32))
         }
@@ -205,8 +194,8 @@ fn members(
             words: density,
             ranks,
         } => {
-            length(entry, "density", words, density.len())?;
-            length(entry, "ranks of the density", words, ranks.len())?;
+            exactly(entry, "density", words, density.len())?;
+            exactly(entry, "ranks of the density", words, ranks.len())?;
             Ok((density.into(), ranks.into(), 0, (words * WORD) as u32))
         }
     }
@@ -236,8 +225,8 @@ pub fn count(
     witness.check(entry, 0)?;
     let words = witness.bits.len();
     let tile_count = tiles(words * WORD);
-    length(entry, "starts", 2 * tile_count, starts.len())?;
-    length(entry, "totals", 2, totals.len())?;
+    exactly(entry, "starts", 2 * tile_count, starts.len())?;
+    exactly(entry, "totals", 2, totals.len())?;
     let (density, _, first, end) = members(entry, set, words)?;
     let _guards = (
         witness.bits.on(stream)?,
@@ -299,8 +288,8 @@ pub fn list(
         rest_bases,
         rest_scalars,
     } = target;
-    length(entry, "starts", 2 * tile_count, starts.len())?;
-    length(entry, "rest_scalars", rest_bases.len(), rest_scalars.len())?;
+    exactly(entry, "starts", 2 * tile_count, starts.len())?;
+    exactly(entry, "rest_scalars", rest_bases.len(), rest_scalars.len())?;
     let (density, density_ranks, first, end) = members(entry, set, words)?;
     let _guards = (
         witness.bits.on(stream)?,
@@ -349,7 +338,7 @@ pub fn ones_offsets(
 ) -> Result<()> {
     let entry = ONES_OFFSETS.declaration().entry;
     let sets = totals.len() / 2;
-    length(entry, "offsets", sets + 1, offsets.len())?;
+    exactly(entry, "offsets", sets + 1, offsets.len())?;
     let _guards = (totals.on(stream)?, offsets.on(stream)?);
     // SAFETY: two totals a set, and an offset more than sets; the guards keep both buffers.
     unsafe {

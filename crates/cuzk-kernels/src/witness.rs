@@ -7,6 +7,7 @@ use crate::declare::kernels;
 use crate::device_type::{Ptr, PtrMut};
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 
 /// Threads of a block of these kernels.
 const THREADS: u32 = 256;
@@ -139,14 +140,7 @@ pub fn full_variables(
 ) -> Result<()> {
     let entry = FULL_VARIABLES.declaration().entry;
     witness.check(entry, 0)?;
-    if out.len() != witness.full.len() {
-        return Err(Error::Length {
-            entry,
-            what: "variables",
-            expected: witness.full.len(),
-            found: out.len(),
-        });
-    }
+    exactly(entry, "variables", witness.full.len(), out.len())?;
     let PackedWitness { bits, ranks, .. } = witness;
     let _guards = (bits.on(stream)?, ranks.on(stream)?, out.on(stream)?);
     let shape = Shape::covering(bits.len(), THREADS);

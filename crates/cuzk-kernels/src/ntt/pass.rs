@@ -12,6 +12,7 @@ use crate::declare::Kernel;
 use crate::device_type::{Ptr, PtrMut};
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::exactly;
 
 /// What the finest round of a transform multiplies coefficients by, beside the coset's shift.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,13 +165,13 @@ fn launch(
 ) -> Result<()> {
     let kernel = kernels[pass.log_rows as usize % 3];
     let arguments = arguments(twiddles, pass, length, data.len())?;
-    if let Some(source) = source.filter(|source| source.len() != data.len()) {
-        return Err(Error::Length {
-            entry: kernel.declaration().entry,
-            what: "source",
-            expected: data.len(),
-            found: source.len(),
-        });
+    if let Some(source) = source {
+        exactly(
+            kernel.declaration().entry,
+            "source",
+            data.len(),
+            source.len(),
+        )?;
     }
     let scale = scale_of(twiddles, pass.log_n, pass.scale);
     let (tables, levels) = (twiddles.tables.view(), twiddles.levels.view());

@@ -25,7 +25,8 @@ pub(crate) use rounds::{RoundKernels, g1 as g1_rounds, g2 as g2_rounds};
 pub use tail::{Tail, add_borders, clear_empty, sum_nodes, sum_sums, wait_bases};
 pub(crate) use tail::{TailKernels, g1 as g1_tail, g2 as g2_tail};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::lengths::{at_least, at_most};
 
 /// Points of the tail that one thread adds up.
 pub const TAIL_ARITY: usize = 16;
@@ -66,37 +67,4 @@ pub struct Homes<'a, F: crate::DeviceCurve> {
     pub sums: DeviceViewMut<'a, cuzk_field::Affine<F>>,
     /// The place of the bucket that began in an earlier slab (1).
     pub border: DeviceViewMut<'a, cuzk_field::Affine<F>>,
-}
-
-fn wrong(entry: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    Err(Error::Length {
-        entry,
-        what,
-        expected,
-        found,
-    })
-}
-
-fn exactly(entry: &'static str, what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if found == expected {
-        Ok(())
-    } else {
-        wrong(entry, what, expected, found)
-    }
-}
-
-fn at_least(entry: &'static str, what: &'static str, least: usize, found: usize) -> Result<()> {
-    if found >= least {
-        Ok(())
-    } else {
-        wrong(entry, what, least, found)
-    }
-}
-
-fn at_most(entry: &'static str, what: &'static str, most: usize, found: usize) -> Result<()> {
-    if found <= most {
-        Ok(())
-    } else {
-        wrong(entry, what, most, found)
-    }
 }

@@ -2,11 +2,12 @@
 
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
-use super::{MAX_BASES, SLAB_WORDS, SlabView, at_least, at_most, exactly};
+use super::{MAX_BASES, SLAB_WORDS, SlabView};
 use crate::declare::kernels;
 use crate::device_type::{Ptr, PtrMut, Slab};
 use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::{at_least, at_most, exactly};
 
 /// Buckets that a block of [`sums`] and [`offsets`] looks at.
 pub const TILE_BUCKETS: usize = 1024;

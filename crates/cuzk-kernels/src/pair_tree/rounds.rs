@@ -3,12 +3,13 @@
 use cuzk_field::{Affine, Fp, Fp2};
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
-use super::{Homes, MAX_BASES, at_least, at_most, exactly};
+use super::{Homes, MAX_BASES};
 use crate::curve::DeviceCurve;
 use crate::declare::{Declaration, Kernel, kernels};
 use crate::device_type::{Chunk, Ptr, PtrMut};
 use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::{at_least, at_most, exactly};
 
 /// Threads of a block of [`forward`] and [`backward`].
 pub const THREADS: usize = 128;
@@ -292,63 +293,45 @@ pub fn forward<F: DeviceCurve>(
     );
     let capacity = pairs.pairs.len() as u32;
     let sums = homes.sums.len() as u32;
+    macro_rules! launch {
+        ($kernel:ident, $operands:expr, $bound:expr) => {
+            // SAFETY: each array has the places that are passed along, enough for the capacity; views
+            // to write alias no other; blocks have 128 threads; the guards keep all.
+            unsafe {
+                kernels.$kernel.launch(
+                    launcher,
+                    stream,
+                    shape,
+                    (
+                        $operands,
+                        $bound,
+                        (&pairs.pairs).into(),
+                        (&pairs.owners).into(),
+                        (&homes.sums).into(),
+                        sums,
+                        (&homes.border).into(),
+                        planes(&prefixes),
+                        prefix_stride,
+                        planes(&products),
+                        product_stride,
+                        (&pairs.total).into(),
+                        capacity,
+                        pairs.per_thread as u32,
+                    ),
+                )
+            }
+        };
+    }
     match operands {
         Operands::Bases(points) => {
             at_most(entry, "points", MAX_BASES, points.len())?;
             let _guard = points.on(stream)?;
-            // SAFETY: each array has the places that are passed along, enough for the capacity; views
-            // to write alias no other; blocks have 128 threads; the guards keep all.
-            unsafe {
-                kernels.forward_bases.launch(
-                    launcher,
-                    stream,
-                    shape,
-                    (
-                        (&points).into(),
-                        points.len() as u32,
-                        (&pairs.pairs).into(),
-                        (&pairs.owners).into(),
-                        (&homes.sums).into(),
-                        sums,
-                        (&homes.border).into(),
-                        planes(&prefixes),
-                        prefix_stride,
-                        planes(&products),
-                        product_stride,
-                        (&pairs.total).into(),
-                        capacity,
-                        pairs.per_thread as u32,
-                    ),
-                )
-            }
+            launch!(forward_bases, (&points).into(), points.len() as u32)
         }
         Operands::Nodes(nodes) => {
             let stride = nodes.stride::<F>(entry)?;
             let _guard = nodes.0.on(stream)?;
-            // SAFETY: as above.
-            unsafe {
-                kernels.forward_nodes.launch(
-                    launcher,
-                    stream,
-                    shape,
-                    (
-                        nodes.ptr(),
-                        stride,
-                        (&pairs.pairs).into(),
-                        (&pairs.owners).into(),
-                        (&homes.sums).into(),
-                        sums,
-                        (&homes.border).into(),
-                        planes(&prefixes),
-                        prefix_stride,
-                        planes(&products),
-                        product_stride,
-                        (&pairs.total).into(),
-                        capacity,
-                        pairs.per_thread as u32,
-                    ),
-                )
-            }
+            launch!(forward_nodes, nodes.ptr(), stride)
         }
     }
 }
@@ -428,67 +411,47 @@ pub fn backward<F: DeviceCurve>(
     );
     let capacity = pairs.pairs.len() as u32;
     let sums = homes.sums.len() as u32;
+    macro_rules! launch {
+        ($kernel:ident, $operands:expr, $bound:expr) => {
+            // SAFETY: each array has the places that are passed along, enough for the capacity; views
+            // to write alias no other; blocks have 128 threads; the guards keep all.
+            unsafe {
+                kernels.$kernel.launch(
+                    launcher,
+                    stream,
+                    shape,
+                    (
+                        $operands,
+                        $bound,
+                        (&pairs.pairs).into(),
+                        (&pairs.owners).into(),
+                        (&homes.sums).into(),
+                        sums,
+                        (&homes.border).into(),
+                        planes(&prefixes),
+                        prefix_stride,
+                        planes(&inverses),
+                        product_stride,
+                        planes(&out),
+                        out_places as u32,
+                        (&pairs.total).into(),
+                        capacity,
+                        pairs.per_thread as u32,
+                    ),
+                )
+            }
+        };
+    }
     match operands {
         Operands::Bases(points) => {
             at_most(entry, "points", MAX_BASES, points.len())?;
             let _guard = points.on(stream)?;
-            // SAFETY: each array has the places that are passed along, enough for the capacity; views
-            // to write alias no other; blocks have 128 threads; the guards keep all.
-            unsafe {
-                kernels.backward_bases.launch(
-                    launcher,
-                    stream,
-                    shape,
-                    (
-                        (&points).into(),
-                        points.len() as u32,
-                        (&pairs.pairs).into(),
-                        (&pairs.owners).into(),
-                        (&homes.sums).into(),
-                        sums,
-                        (&homes.border).into(),
-                        planes(&prefixes),
-                        prefix_stride,
-                        planes(&inverses),
-                        product_stride,
-                        planes(&out),
-                        out_places as u32,
-                        (&pairs.total).into(),
-                        capacity,
-                        pairs.per_thread as u32,
-                    ),
-                )
-            }
+            launch!(backward_bases, (&points).into(), points.len() as u32)
         }
         Operands::Nodes(nodes) => {
             let stride = nodes.stride::<F>(entry)?;
             let _guard = nodes.0.on(stream)?;
-            // SAFETY: as above.
-            unsafe {
-                kernels.backward_nodes.launch(
-                    launcher,
-                    stream,
-                    shape,
-                    (
-                        nodes.ptr(),
-                        stride,
-                        (&pairs.pairs).into(),
-                        (&pairs.owners).into(),
-                        (&homes.sums).into(),
-                        sums,
-                        (&homes.border).into(),
-                        planes(&prefixes),
-                        prefix_stride,
-                        planes(&inverses),
-                        product_stride,
-                        planes(&out),
-                        out_places as u32,
-                        (&pairs.total).into(),
-                        capacity,
-                        pairs.per_thread as u32,
-                    ),
-                )
-            }
+            launch!(backward_nodes, nodes.ptr(), stride)
         }
     }
 }

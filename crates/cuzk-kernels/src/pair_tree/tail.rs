@@ -3,12 +3,13 @@
 use cuzk_field::{Affine, Fp, Fp2, Xyzz};
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
-use super::{Homes, MAX_BASES, Nodes, SLAB_WORDS, SlabView, at_least, at_most, exactly};
+use super::{Homes, MAX_BASES, Nodes, SLAB_WORDS, SlabView};
 use crate::curve::DeviceCurve;
 use crate::declare::{Kernel, kernels};
 use crate::device_type::{Chunk, Ptr, PtrMut, Slab};
 use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
+use crate::lengths::{at_least, at_most, exactly};
 
 /// Threads of a block of these kernels.
 const THREADS: u32 = 128;
