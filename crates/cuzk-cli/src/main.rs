@@ -21,6 +21,7 @@ mod prove;
 mod report;
 mod signals;
 mod sizes;
+mod synthetic;
 mod timeline;
 mod verify;
 

@@ -8,7 +8,7 @@ use cuzk_formats::prepared::{KeySource, Origin, PreparedKey};
 use cuzk_formats::{FileSource, HBasis, ProvingKey, R1cs, prepared as file, r1cs};
 use cuzk_gpu_mem::Bytes;
 use cuzk_groth16::prepared::{self, Cost, Rows};
-use cuzk_groth16::{KeyRef, Prover, first_differing_row, synth};
+use cuzk_groth16::{KeyRef, Prover, first_differing_row};
 use serde_json::json;
 
 use crate::args::{PrepareArgs, usage};
@@ -19,8 +19,9 @@ use crate::load::{self, Loader};
 use crate::memory::{self, Limit};
 use crate::output::{self, Target};
 use crate::progress::Bar;
-use crate::prove::{SYNTHETIC_SEED, compare_counts, differing, synthetic_of};
+use crate::prove::{compare_counts, differing};
 use crate::report::{Lines, Outcome, StageTime, millis};
+use crate::synthetic;
 
 /// Runs the command.
 pub(crate) fn run(args: &PrepareArgs) -> Result<Outcome, Failure> {
@@ -237,24 +238,12 @@ fn synthetic(
     threads: usize,
     loader: &mut Loader,
 ) -> Result<PreparedKey, Failure> {
-    let (shape, _, family) = synthetic_of(args.shape, args.family);
+    let (shape, _, family) = synthetic::kinds_of(args.shape, args.family);
     // As for `prove --synthetic`, and the rows once more.
     let made_bytes = (4 * 96 + 192 + 24 * 8 + 10 * 32) << log_n;
     let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
     Limit::check(Limit::of(args.host_limit), needed_bytes)?;
-    let bar = Bar::working("making a circuit and its key");
-    let instance = StageTime::of(&mut loader.stages, "make circuit", || {
-        synth::Instance::new(shape, log_n, SYNTHETIC_SEED)
-    })?;
-    let key = StageTime::of(&mut loader.stages, "make key", || {
-        let exponents = if args.four_transforms {
-            synth::KeyExponents::for_four_transforms(&instance.r1cs, family, SYNTHETIC_SEED)
-        } else {
-            synth::KeyExponents::new(&instance.r1cs, family, SYNTHETIC_SEED)
-        };
-        exponents.map(|exponents| exponents.points())
-    })?;
-    drop(bar);
+    let (instance, key) = synthetic::make(shape, log_n, family, args.four_transforms, loader)?;
     let joined = StageTime::of(&mut loader.stages, "join", || {
         prepared::prepare(key, Rows::Of(&instance.r1cs), Origin::SYNTHETIC)
     });

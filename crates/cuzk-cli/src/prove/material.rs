@@ -8,19 +8,17 @@ use cuzk_formats::prepared::KeySource;
 use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, prepared, r1cs, wtns};
 use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{
-    Circuit, DifferingRow, ProveOptions, Proved, Prover, Verifier, first_differing_row, synth,
+    Circuit, DifferingRow, ProveOptions, Proved, Prover, Verifier, first_differing_row,
 };
 
-use crate::args::{Family, ProveArgs, Shape};
+use crate::args::ProveArgs;
 use crate::exit::Failure;
 use crate::keys::{KeyFile, KeyKind, LoadedKey};
 use crate::load::{self, Loader};
 use crate::memory::{self, Limit};
 use crate::progress::Bar;
 use crate::report::StageTime;
-
-/// Seed of synthetic circuits, so that every run proves the same one.
-pub(crate) const SYNTHETIC_SEED: u64 = 1;
+use crate::synthetic;
 
 /// All that a proof is made from.
 pub(super) struct Material {
@@ -121,25 +119,14 @@ impl Material {
         threads: usize,
         loader: &mut Loader,
     ) -> Result<Self, Failure> {
-        let (shape, kind, family) = synthetic_of(args.inputs.shape, args.inputs.family);
+        let (shape, kind, family) = synthetic::kinds_of(args.inputs.shape, args.inputs.family);
         // Per row: points of 96 (H, L, A, B1) and 192 bytes (B2), a dozen entries of 8, and ten
         // values of 32 while the key is made, after which proving takes less.
         let made_bytes = (4 * 96 + 192 + 12 * 8 + 10 * 32) << log_n;
         let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
         Limit::check(Limit::of(args.host_limit), needed_bytes)?;
-        let bar = Bar::working("making a circuit and its key");
-        let instance = StageTime::of(&mut loader.stages, "make circuit", || {
-            synth::Instance::new(shape, log_n, SYNTHETIC_SEED)
-        })?;
-        let key = StageTime::of(&mut loader.stages, "make key", || {
-            if args.inputs.four_transforms {
-                synth::KeyExponents::for_four_transforms(&instance.r1cs, family, SYNTHETIC_SEED)
-                    .map(|exponents| exponents.points())
-            } else {
-                synth::proving_key(&instance.r1cs, family, SYNTHETIC_SEED)
-            }
-        })?;
-        drop(bar);
+        let four_transforms = args.inputs.four_transforms;
+        let (instance, key) = synthetic::make(shape, log_n, family, four_transforms, loader)?;
         Ok(Self {
             kind,
             key_file: None,
@@ -257,23 +244,6 @@ impl Material {
             domain_size: key.domain_size,
         }
     }
-}
-
-/// What a synthetic circuit and its key are to be, and the kind that the key is of.
-pub(crate) fn synthetic_of(
-    shape: Option<Shape>,
-    family: Option<Family>,
-) -> (synth::Shape, KeyKind, synth::KeyFamily) {
-    let shape = match shape.unwrap_or(Shape::Porep) {
-        Shape::Porep => synth::Shape::Porep,
-        Shape::Dense => synth::Shape::Dense,
-    };
-    let (kind, family) = match family.unwrap_or(Family::Circom) {
-        Family::Circom => (KeyKind::Zkey, synth::KeyFamily::Circom),
-        Family::Arkworks => (KeyKind::Pk, synth::KeyFamily::Arkworks),
-        Family::Bellman => (KeyKind::Params, synth::KeyFamily::Bellman),
-    };
-    (shape, kind, family)
 }
 
 /// The failure of an R1CS that is not the circuit of the key at `path`.

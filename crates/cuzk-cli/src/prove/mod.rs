@@ -13,7 +13,7 @@ use cuzk_groth16::Proved;
 
 use self::batch::Batch;
 use self::material::Material;
-pub(crate) use self::material::{SYNTHETIC_SEED, compare_counts, differing, synthetic_of};
+pub(crate) use self::material::{compare_counts, differing};
 use self::result::{ProofResult, resolved_format};
 use crate::args::{ProveArgs, usage};
 use crate::device::{self, DeviceUsed};
