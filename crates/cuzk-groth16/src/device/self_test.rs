@@ -101,18 +101,14 @@ fn sum<F: DeviceCurve>(
 ) -> Result<(&'static str, usize)> {
     let device = launcher.device();
     let exponents = values(BASES);
-    let scalars: Vec<Scalar> = exponents
-        .iter()
-        .map(|x| Scalar::from(x.square() - Fr::from(7)))
-        .collect();
-    let total: Fr = exponents
-        .iter()
-        .map(|x| *x * (x.square() - Fr::from(7)))
-        .fold(Fr::ZERO, |sum, x| sum + x);
+    let factors: Vec<Fr> = exponents.iter().map(|x| x.square() - Fr::from(7)).collect();
+    let products = exponents.iter().zip(&factors).map(|(x, y)| *x * *y);
+    let total = products.fold(Fr::ZERO, |sum, x| sum + x);
+    let canonical = |values: Vec<Fr>| values.into_iter().map(Scalar::from).collect::<Vec<_>>();
     let generator = FixedBase::new(&Affine::<F>::generator());
-    let exponents: Vec<Scalar> = exponents.into_iter().map(Scalar::from).collect();
-    let bases = uploaded(launcher, stream, &generator.multiply_all(&exponents))?;
-    let scalars = uploaded(launcher, stream, &scalars)?;
+    let bases = generator.multiply_all(&canonical(exponents));
+    let bases = uploaded(launcher, stream, &bases)?;
+    let scalars = uploaded(launcher, stream, &canonical(factors))?;
 
     let plan = MsmPlan::<F>::resident(device.info(), BASES, 1, u64::MAX)?;
     let scratch_bytes = usize::try_from(plan.footprint().device).unwrap_or(usize::MAX);
