@@ -87,12 +87,14 @@ enum Prospect {
     Maybe(DeviceInfo),
 }
 
-/// Takes a device, and starts the threads. The only place that asks for GPUs to prove on, once.
+/// Starts the threads and takes a device. The only place that asks for GPUs to prove on, once.
 pub(crate) fn take(
     choice: &DeviceChoice,
     threads: Option<u16>,
     vram_limit: Option<u64>,
 ) -> Result<Taken, Failure> {
+    // First: the self-test of a GPU computes on the host as well, and would start threads of its own.
+    let threads = start_threads(threads)?;
     let prospect = match &choice.wanted {
         Wanted::Cpu => Prospect::Cpu("as asked".to_owned()),
         Wanted::Auto => match find(None) {
@@ -115,7 +117,7 @@ pub(crate) fn take(
     };
     Ok(Taken {
         requested: choice.to_string(),
-        threads: start_threads(threads)?,
+        threads,
         vram_limit,
         prospect,
     })
