@@ -18,7 +18,7 @@ use cuzk_ntt::{
     Direction, Domain, bit_reverse_permute, quotient_coefficients, quotient_odd_values,
 };
 use cuzk_testkit::limbs::corners;
-use cuzk_testkit::no_gpu;
+use cuzk_testkit::{Words, no_gpu};
 
 const FAMILIES: [RootGenerator; 2] = [RootGenerator::Five, RootGenerator::Seven];
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Inverse];
@@ -120,21 +120,16 @@ cuzk_testkit::on_both!(
     many_at_once,
 );
 
-/// splitmix64.
-struct Random(u64);
+struct Random(Words);
 
 impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn new(seed: u64) -> Self {
+        Self(Words::new(seed))
     }
 
     fn fr(&mut self) -> Fr {
         loop {
-            let [a, b, c, d] = std::array::from_fn(|_| self.word());
+            let [a, b, c, d] = self.0.limbs();
             if let Some(value) = Fr::from_montgomery_limbs([a, b, c, d >> 1]) {
                 return value;
             }
@@ -188,7 +183,7 @@ fn same(found: &[Fr], expected: &[Fr], what: std::fmt::Arguments<'_>) {
 }
 
 fn every_size_order_and_direction(rig: &Rig) {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for family in FAMILIES {
         let plan = rig.everything(family, rig.max_log_n);
         for log_n in 0..=rig.max_log_n {
@@ -222,13 +217,13 @@ fn hostile_values(rig: &Rig) {
         .collect();
     let plan = rig.everything(RootGenerator::Seven, 9);
     let minus_one = -Fr::ONE;
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for log_n in [3, 4, 5, 6, 9] {
         let n = 1_usize << log_n;
         let domain = Domain::new(n, RootGenerator::Seven).unwrap();
         let cycled: Vec<Fr> = corners.iter().copied().cycle().take(n).collect();
         let mixed = (0..n)
-            .map(|_| corners[random.word() as usize % corners.len()])
+            .map(|_| corners[random.0.next_word() as usize % corners.len()])
             .collect();
         let alternating = (0..n)
             .map(|i| if i % 2 == 0 { Fr::ZERO } else { minus_one })
@@ -262,7 +257,7 @@ fn is_canonical(x: &Fr) -> bool {
 }
 
 fn large_sizes_agree_with_ark(rig: &Rig) {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for log_n in rig.max_log_n + 1..=rig.large_log_n {
         let plan = rig.plan(&PlanRequest::domain(RootGenerator::Seven, log_n));
         let ark = Radix2EvaluationDomain::<ark_bls12_381::Fr>::new(1 << log_n).unwrap();
@@ -290,7 +285,7 @@ fn large_sizes_agree_with_ark(rig: &Rig) {
 
 fn odd_cosets(rig: &Rig) {
     let (launcher, stream) = (&*rig.launcher, &rig.stream);
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for family in FAMILIES {
         let top = rig.large_log_n.min(15);
         let plan = rig.everything(family, top);
@@ -334,7 +329,7 @@ fn odd_cosets(rig: &Rig) {
 fn extensions_read_no_row_behind_the_last(rig: &Rig) {
     let (launcher, stream) = (&*rig.launcher, &rig.stream);
     let family = RootGenerator::Five;
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let plan = rig.everything(family, rig.large_log_n);
     for log_n in (0..=rig.max_log_n)
         .step_by(3)
@@ -364,7 +359,7 @@ fn extensions_read_no_row_behind_the_last(rig: &Rig) {
 fn any_coset(rig: &Rig) {
     let (launcher, stream) = (&*rig.launcher, &rig.stream);
     let family = RootGenerator::Seven;
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     let plan = rig.plan(&PlanRequest::domain(family, rig.max_log_n));
     let shift = random.fr();
     let powers = Powers::new(stream, shift).unwrap();
@@ -422,7 +417,7 @@ fn any_coset(rig: &Rig) {
 /// Several transforms side by side, also where their sum is no multiple of a tile.
 fn batches_and_ragged_tiles(rig: &Rig) {
     let family = RootGenerator::Seven;
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let plan = rig.plan(&PlanRequest::domain(family, rig.large_log_n));
     let (launcher, stream) = (&*rig.launcher, &rig.stream);
     for (log_n, batch) in [
@@ -472,7 +467,7 @@ fn batches_and_ragged_tiles(rig: &Rig) {
 
 /// With little memory for tables, twiddles are products of two.
 fn factored_tables(rig: &Rig) {
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     let log_n = 17.min(rig.large_log_n + 3);
     let whole = everything(RootGenerator::Five, log_n);
     let factored = whole.clone().within(0);
@@ -510,7 +505,7 @@ fn factored_tables(rig: &Rig) {
 fn products_of_polynomials(rig: &Rig) {
     let family = RootGenerator::Seven;
     let (launcher, stream) = (&*rig.launcher, &rig.stream);
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     for log_n in [3, 7] {
         let n = 1_usize << log_n;
         let (x, y) = (random.values(n / 2), random.values(n / 2));
@@ -557,7 +552,7 @@ fn products_of_polynomials(rig: &Rig) {
 
 fn quotients(rig: &Rig) {
     let (launcher, stream) = (&*rig.launcher, &rig.stream);
-    let mut random = Random(10);
+    let mut random = Random::new(10);
     for family in FAMILIES {
         let plan = rig.everything(family, rig.large_log_n);
         for log_n in (0..=6).chain([9, rig.max_log_n, rig.large_log_n]) {
@@ -706,10 +701,10 @@ fn many_at_once(rig: &Rig) {
             let plan = Arc::clone(&plan);
             scope.spawn(move || {
                 let stream = launcher.device().stream("one of several").unwrap();
-                let mut random = Random(100 + thread);
+                let mut random = Random::new(100 + thread);
                 let mut pending = Vec::new();
                 for number in 0..each {
-                    let log_n = random.word() as u32 % (top + 1);
+                    let log_n = random.0.next_word() as u32 % (top + 1);
                     let values = random.values(1 << log_n);
                     let direction = DIRECTIONS[number % 2];
                     let mut buffer = upload(&stream, &values);

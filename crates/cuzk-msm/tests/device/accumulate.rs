@@ -3,8 +3,10 @@
 use cuzk_field::{Affine, Fp, Fp2, Xyzz};
 use cuzk_msm::device::DeviceCurve;
 use cuzk_msm::device::accumulate::{AccumulatePlan, Existing, Pipeline, PipelineShape, Streams};
+use cuzk_testkit::Words;
 
-use crate::rig::{Random, Rig};
+use crate::rig::Rig;
+use crate::values::multiples;
 
 cuzk_testkit::on_both!(
     lengths,
@@ -21,18 +23,6 @@ cuzk_testkit::on_both!(
 );
 
 const NEGATE: u32 = 1 << 31;
-
-/// G, 2G, 3G, ...
-fn multiples<F: DeviceCurve>(count: usize) -> Vec<Affine<F>> {
-    let mut sum = Xyzz::INFINITY;
-    let sums: Vec<Xyzz<F>> = (0..count)
-        .map(|_| {
-            sum.add_affine(&Affine::generator());
-            sum
-        })
-        .collect();
-    Xyzz::normalize_all(&sums)
-}
 
 /// A sorted list.
 #[derive(Clone)]
@@ -134,7 +124,7 @@ fn check<F: DeviceCurve>(
     }
 }
 
-fn signed(random: &mut Random, bases: usize) -> u32 {
+fn signed(random: &mut Words, bases: usize) -> u32 {
     let entry = random.below(bases) as u32;
     if random.below(2) == 0 {
         entry
@@ -145,7 +135,7 @@ fn signed(random: &mut Random, bases: usize) -> u32 {
 
 fn check_lengths<F: DeviceCurve>(rig: &Rig, few: bool) {
     let bases = multiples::<F>(200);
-    let mut random = Random(1);
+    let mut random = Words::new(1);
     let mut lengths: Vec<usize> = if few {
         vec![0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 33]
     } else {
@@ -176,7 +166,7 @@ fn g2_lengths(rig: &Rig) {
 /// One bucket with nearly everything, at the front, in the middle and at the end.
 fn hot_buckets(rig: &Rig) {
     let bases = multiples::<Fp>(300);
-    let mut random = Random(2);
+    let mut random = Words::new(2);
     let hot = if rig.is_card { 300_000 } else { 2_500 };
     for lengths in [&[hot, 1, 0, 2][..], &[0, 5, hot, 3, 40], &[1, 1, hot]] {
         let sorted = Sorted::new(lengths, || signed(&mut random, bases.len()));
@@ -203,7 +193,7 @@ fn few_points<F: DeviceCurve>() -> Vec<Affine<F>> {
 
 fn check_exceptional<F: DeviceCurve>(rig: &Rig, repeats: usize) {
     let bases = few_points::<F>();
-    let mut random = Random(3);
+    let mut random = Words::new(3);
     let lengths: Vec<usize> = (0..repeats).map(|i| 2 + i % 11).collect();
     let sorted = Sorted::new(&lengths, || signed(&mut random, bases.len()));
     for plan in &plans::<F>(rig, &sorted)[..3] {
@@ -227,7 +217,7 @@ fn g2_exceptional_pairs(rig: &Rig) {
 
 fn sums_that_are_there(rig: &Rig) {
     let bases = few_points::<Fp>();
-    let mut random = Random(4);
+    let mut random = Words::new(4);
     let lengths: Vec<usize> = (0..300).map(|_| random.below(12)).collect();
     let sorted = Sorted::new(&lengths, || signed(&mut random, bases.len()));
     let onto: Vec<_> = lengths
@@ -251,7 +241,7 @@ fn sums_that_are_there(rig: &Rig) {
 /// Buckets that cross from one slab into the next, or fill several.
 fn check_slabs<F: DeviceCurve>(rig: &Rig, lengths: &[usize], onto: bool) {
     let bases = multiples::<F>(150);
-    let mut random = Random(5);
+    let mut random = Words::new(5);
     let sorted = Sorted::new(lengths, || signed(&mut random, bases.len()));
     let onto: Option<Vec<_>> = onto.then(|| {
         let sums = lengths.iter().map(|_| bases[random.below(bases.len())]);
@@ -286,7 +276,7 @@ fn check_slabs<F: DeviceCurve>(rig: &Rig, lengths: &[usize], onto: bool) {
 }
 
 fn slabs(rig: &Rig) {
-    let mut random = Random(6);
+    let mut random = Words::new(6);
     let mut lengths: Vec<usize> = (0..160).map(|_| random.below(50)).collect();
     check_slabs::<Fp>(rig, &lengths, false);
     lengths.truncate(60);
@@ -296,7 +286,7 @@ fn slabs(rig: &Rig) {
 }
 
 fn g2_slabs_onto_sums(rig: &Rig) {
-    let mut random = Random(7);
+    let mut random = Words::new(7);
     let mut lengths: Vec<usize> = (0..30).map(|_| random.below(30)).collect();
     lengths.insert(10, 900);
     check_slabs::<Fp2>(rig, &lengths, true);
@@ -305,10 +295,10 @@ fn g2_slabs_onto_sums(rig: &Rig) {
 /// Indices that name no base count as infinity, and offsets that descend leave no array.
 fn wild_entries(rig: &Rig) {
     let bases = multiples::<Fp>(10);
-    let mut random = Random(8);
+    let mut random = Words::new(8);
     let sorted = Sorted::new(&[9, 30, 1, 4, 2], || {
         if random.below(2) == 0 {
-            random.word() as u32 | 16
+            random.next_word() as u32 | 16
         } else {
             random.below(10) as u32
         }
@@ -335,7 +325,7 @@ fn wild_entries(rig: &Rig) {
 /// Whatever the order of blocks and threads, and of entries within buckets.
 fn repeated_runs_agree(rig: &Rig) {
     let bases = multiples::<Fp>(100);
-    let mut random = Random(9);
+    let mut random = Words::new(9);
     let lengths: Vec<usize> = (0..30).map(|_| random.below(40)).collect();
     let mut sorted = Sorted::new(&lengths, || signed(&mut random, bases.len()));
     let plan = &plans::<Fp>(rig, &sorted)[2];
@@ -352,7 +342,7 @@ fn repeated_runs_agree(rig: &Rig) {
 /// Lists pushed one after another into few slots, each with the entries of the next written over its own.
 fn pipeline(rig: &Rig) {
     let bases = multiples::<Fp>(100);
-    let mut random = Random(10);
+    let mut random = Words::new(10);
     let lists: Vec<Sorted> = (0..7)
         .map(|list| {
             let lengths: Vec<usize> = (0..if list % 3 == 2 { 12 } else { 25 })

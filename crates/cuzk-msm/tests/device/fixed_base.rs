@@ -5,8 +5,9 @@ use cuzk_field::{Affine, Fp, Fp2, Scalar, Xyzz};
 use cuzk_msm::FixedBase;
 use cuzk_msm::device::DeviceCurve;
 use cuzk_msm::device::fixed_base::FixedBasePlan;
+use cuzk_testkit::Words;
 
-use crate::rig::{Random, Rig};
+use crate::rig::Rig;
 
 cuzk_testkit::on_both!(
     multiples,
@@ -15,7 +16,7 @@ cuzk_testkit::on_both!(
     table_of_a_large_plan
 );
 
-fn scalars(random: &mut Random, count: usize) -> Vec<Scalar> {
+fn scalars(random: &mut Words, count: usize) -> Vec<Scalar> {
     let half = [
         0x7fff_ffff_8000_0000,
         0xa9de_d201_7fff_2dff,
@@ -39,10 +40,10 @@ fn scalars(random: &mut Random, count: usize) -> Vec<Scalar> {
     }
     while scalars.len() < count {
         let limbs = [
-            random.word(),
-            random.word(),
-            random.word(),
-            random.word() >> 1,
+            random.next_word(),
+            random.next_word(),
+            random.next_word(),
+            random.next_word() >> 1,
         ];
         scalars.extend(Scalar::from_limbs(limbs));
     }
@@ -81,7 +82,7 @@ fn check<F: DeviceCurve>(
 }
 
 fn check_small<F: DeviceCurve>(rig: &Rig, base: &Affine<F>, counts: &[usize], limit: usize) {
-    let mut random = Random(1);
+    let mut random = Words::new(1);
     for &count in counts {
         let plan = FixedBasePlan::<F>::small(rig.device().info(), count, limit).unwrap();
         assert!(plan.scratch_bytes() <= limit);
@@ -125,7 +126,7 @@ fn table_of_a_large_plan(rig: &Rig) {
     check(rig, &small, &small.host_table(&g), &g, &wanted);
     if rig.is_card {
         let table = FixedBase::new(&g).multiply_all(&wanted);
-        let mut random = Random(2);
+        let mut random = Words::new(2);
         check(rig, &large, &table, &g, &scalars(&mut random, 1000));
     }
 }

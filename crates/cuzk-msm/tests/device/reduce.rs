@@ -3,8 +3,9 @@
 use cuzk_field::{Affine, Fp, Fp2, Scalar, Xyzz};
 use cuzk_msm::device::DeviceCurve;
 use cuzk_msm::device::reduce::ReducePlan;
+use cuzk_testkit::Words;
 
-use crate::rig::{Random, Rig};
+use crate::rig::Rig;
 
 cuzk_testkit::on_both!(every_size, equal_and_opposite_buckets, g2_sizes);
 
@@ -82,7 +83,7 @@ fn table<F: DeviceCurve>() -> impl Fn(u64) -> Affine<F> {
 
 fn every_size(rig: &Rig) {
     let multiple_of = table::<Fp>();
-    let mut random = Random(1);
+    let mut random = Words::new(1);
     let mut sizes = vec![
         (0, 0),
         (1, 1),
@@ -129,7 +130,7 @@ fn every_size(rig: &Rig) {
 
 fn g2_sizes(rig: &Rig) {
     let multiple_of = table::<Fp2>();
-    let mut random = Random(2);
+    let mut random = Words::new(2);
     for (windows, buckets) in [(1, 1), (2, 3), (1, 70), (1, 200)] {
         let multiples: Vec<u64> = (0..windows * buckets)
             .map(|_| random.below(64) as u64)
