@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ab_matrices;
 pub mod arkworks;
 mod array;
 pub mod bellman;
@@ -46,12 +47,13 @@ mod stream;
 pub mod wtns;
 pub mod zkey;
 
+pub use ab_matrices::AbMatrices;
 pub use container::{SectionInfo, sections};
 pub use detect::{FileKind, guess_format, sniff};
 pub use error::{Error, ErrorClass, ErrorKind, Note, NoteKind, Place};
 pub use model::{
-    AbMatrices, CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout,
-    QueryVariables, R1cs, VerifyingKey, Witness,
+    CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout, QueryVariables,
+    R1cs, TooManyEntries, VerifyingKey, Witness,
 };
 pub use options::{LoadOptions, Progress, ProgressFn};
 pub use source::{BytesSource, FileSource, ReadAt};

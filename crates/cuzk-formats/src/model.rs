@@ -254,6 +254,14 @@ impl Default for Matrix {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyEntries;
 
+impl std::fmt::Display for TooManyEntries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a matrix has 2^32 entries or more")
+    }
+}
+
+impl std::error::Error for TooManyEntries {}
+
 /// Arrays that are not those of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartsMismatch;
@@ -432,17 +440,6 @@ impl QueryVariables {
             b: indices(&occurs_in_b),
         }
     }
-}
-
-/// The A and B matrices that a zkey carries, the rows for the inputs included.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AbMatrices {
-    /// The left factors.
-    pub a: Matrix,
-    /// The right factors.
-    pub b: Matrix,
-    /// The coefficients of both.
-    pub coefficients: CoefficientTable,
 }
 
 /// A full assignment: the constant ONE, public values, the rest. Wiped when dropped.

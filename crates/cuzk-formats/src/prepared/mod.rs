@@ -50,7 +50,8 @@ pub use header::{CHUNK_BYTES, Header, Section, VERSION};
 pub use read::{PreparedFile, Reader, read, read_header};
 pub use write::write;
 
-use crate::model::{AbMatrices, ProvingKey, QueryVariables};
+use crate::ab_matrices::AbMatrices;
+use crate::model::{ProvingKey, QueryVariables};
 
 /// A key with all that proving needs of its circuit.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use super::PreparedKey;
 use super::check;
 use super::header::{CHUNK_BYTES, Extent, Header, MAGIC, PAGE, Section, damaged};
+use crate::ab_matrices::AbMatrices;
 use crate::checks::unbound_inputs;
 use crate::detect::{FileKind, guess_format};
 use crate::error::{Error, ErrorKind, Note};
 use crate::keyfile::check_exponents;
 use crate::model::{
-    AbMatrices, CoefficientTable, Matrix, ProvingKey, QueryLayout, QueryVariables, VerifyingKey,
+    CoefficientTable, Matrix, ProvingKey, QueryLayout, QueryVariables, VerifyingKey,
 };
 use crate::options::{LoadOptions, Meter};
 use crate::source::ReadAt;

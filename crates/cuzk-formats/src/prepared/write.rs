@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::header::{CHUNK_BYTES, Header, PAGE, Section};
 use super::{PreparedKey, check};
+use crate::ab_matrices::AbMatrices;
 use crate::error::{Error, ErrorKind};
-use crate::model::AbMatrices;
 use crate::options::{Progress, ProgressFn};
 use crate::output::Output;
 

@@ -6,10 +6,11 @@
 
 use super::header::{ENTRY_BYTES, Header};
 use super::{COEFFICIENTS, ZKEY};
+use crate::ab_matrices::AbMatrices;
 use crate::coefficients::{CoefficientForm, Interner, end_row_merged};
 use crate::container::{Container, Section};
 use crate::error::{Error, ErrorKind};
-use crate::model::{AbMatrices, Matrix};
+use crate::model::Matrix;
 use crate::options::Meter;
 use crate::source::ReadAt;
 use crate::stream::{Stream, limbs_at, u32_at};

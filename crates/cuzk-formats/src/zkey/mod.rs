@@ -14,13 +14,12 @@ pub use write::write;
 
 use cuzk_field::{G1Affine, G2Affine};
 
+use crate::ab_matrices::AbMatrices;
 use crate::checks::unbound_inputs;
 use crate::container::{Container, FileType};
 use crate::error::{Error, ErrorKind, Note, NoteKind};
 use crate::keyfile::check_exponents;
-use crate::model::{
-    AbMatrices, CoefficientTable, KeyFlavour, ProvingKey, QueryLayout, VerifyingKey,
-};
+use crate::model::{CoefficientTable, KeyFlavour, ProvingKey, QueryLayout, VerifyingKey};
 use crate::options::{LoadOptions, Meter};
 use crate::points::{Identity, Point, PointArray, PointForm};
 use crate::source::ReadAt;

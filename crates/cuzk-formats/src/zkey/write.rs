@@ -11,8 +11,9 @@ use super::header::ENTRY_BYTES;
 use super::{
     A, B1, B2, C, COEFFICIENTS, G1_BYTES, G2_BYTES, H, HEADER, IC, PROTOCOL, TRANSCRIPT, ZKEY,
 };
+use crate::ab_matrices::AbMatrices;
 use crate::error::{Error, ErrorKind};
-use crate::model::{AbMatrices, KeyFlavour, ProvingKey, QueryLayout};
+use crate::model::{KeyFlavour, ProvingKey, QueryLayout};
 use crate::output::{Output, count_u32};
 use crate::prime::le_bytes;
 

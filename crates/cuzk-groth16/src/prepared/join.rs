@@ -2,9 +2,7 @@
 
 use cuzk_field::{Affine, CurveField};
 use cuzk_formats::prepared::{Origin, PreparedKey};
-use cuzk_formats::{
-    AbMatrices, CoefficientTable, Matrix, ProvingKey, QueryLayout, QueryVariables, R1cs,
-};
+use cuzk_formats::{AbMatrices, ProvingKey, QueryLayout, QueryVariables, R1cs};
 
 use crate::circuit::Circuit;
 use crate::error::Error;
@@ -33,7 +31,9 @@ pub fn prepare(key: ProvingKey, rows: Rows<'_>, origin: Origin) -> Result<Prepar
     circuit.check(&key_ref.header())?;
     let variables = circuit.query_variables(&key_ref.header(), key_ref.variables)?;
     let matrices = match rows {
-        Rows::Of(r1cs) => matrices_of(r1cs)?,
+        Rows::Of(r1cs) => AbMatrices::of(r1cs).map_err(|_| Error::Circuit {
+            what: "it has 2^32 entries or more".into(),
+        })?,
         Rows::Zkey(matrices) => matrices.clone(),
     };
     let (key, variables) = match variables {
@@ -77,45 +77,4 @@ fn retain<T>(points: &mut Vec<T>, keep: &[bool]) {
     let mut keep = keep.iter();
     points.retain(|_| keep.next().is_some_and(|keep| *keep));
     points.shrink_to_fit();
-}
-
-/// A and B of a constraint system with the rows that bind the inputs, and the coefficients of these two
-/// alone, so that their numbers stay small.
-fn matrices_of(r1cs: &R1cs) -> Result<AbMatrices, Error> {
-    let mut coefficients = CoefficientTable::new();
-    let mut a = copy(&r1cs.a, &r1cs.coefficients, &mut coefficients)?;
-    let mut b = copy(&r1cs.b, &r1cs.coefficients, &mut coefficients)?;
-    for input in 0..r1cs.num_inputs as u32 {
-        a.push_entry(input, CoefficientTable::ONE);
-        end_row(&mut a)?;
-        end_row(&mut b)?;
-    }
-    Ok(AbMatrices { a, b, coefficients })
-}
-
-fn copy(
-    matrix: &Matrix,
-    from: &CoefficientTable,
-    into: &mut CoefficientTable,
-) -> Result<Matrix, Error> {
-    const UNKNOWN: u32 = u32::MAX;
-    let mut indices = vec![UNKNOWN; from.values().len()];
-    let mut copy = Matrix::new();
-    for row in 0..matrix.num_rows() {
-        for (column, coefficient) in matrix.row(row) {
-            let index = &mut indices[coefficient as usize];
-            if *index == UNKNOWN {
-                *index = into.intern(from.values()[coefficient as usize]);
-            }
-            copy.push_entry(column, *index);
-        }
-        end_row(&mut copy)?;
-    }
-    Ok(copy)
-}
-
-fn end_row(matrix: &mut Matrix) -> Result<(), Error> {
-    matrix.end_row().map_err(|_| Error::Circuit {
-        what: "it has 2^32 entries or more".into(),
-    })
 }
