@@ -12,6 +12,7 @@ mod points;
 mod prover;
 mod self_test;
 mod sums;
+mod synthetic;
 #[cfg(test)]
 mod tests;
 mod witness;
@@ -22,4 +23,5 @@ pub use key::DeviceKey;
 pub use matrices::{DeviceMatrices, HostMatrices};
 pub use prover::{DeviceComputed, DeviceProver, DeviceStaged};
 pub use self_test::self_test;
+pub use synthetic::synthetic_key;
 pub use witness::{DeviceWitness, HostWitness};

@@ -11,7 +11,9 @@ use cuzk_kernels::{Launcher, rows};
 use cuzk_testkit::Words;
 
 use super::key::Members;
-use super::{DeviceKey, DeviceMatrices, DeviceWitness, Gpu, HostMatrices, HostWitness};
+use super::{
+    DeviceKey, DeviceMatrices, DeviceWitness, Gpu, HostMatrices, HostWitness, synthetic_key,
+};
 use crate::rows::Rows;
 use crate::synth::{Instance, KeyExponents, KeyFamily, Shape, proving_key};
 use cuzk_formats::QueryVariables;
@@ -130,6 +132,7 @@ fn generated_keys_are_those_of_the_host(rig: &Rig) {
         assert!(rig.read(&made.b_g2) == rig.read(&uploaded.b_g2));
         assert!(rig.read(&made.h) == rig.read(&uploaded.h));
         assert!(rig.read(&made.h) == key.h_query);
+        assert!(synthetic_key(&gpu, &exponents).unwrap() == key);
         assert!(made.bytes() <= DeviceKey::device_bytes(made.header()));
         for (made, uploaded) in [
             (&made.a, &uploaded.a),

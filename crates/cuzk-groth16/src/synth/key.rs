@@ -1,5 +1,7 @@
 //! Keys with a known trapdoor.
 
+use std::convert::Infallible;
+
 use cuzk_field::{G1Affine, G2Affine, Scalar};
 use cuzk_formats::{KeyFlavour, ProvingKey, R1cs, VerifyingKey};
 use cuzk_msm::FixedBase;
@@ -58,27 +60,43 @@ impl KeyExponents {
 
     /// The key.
     pub fn points(&self) -> ProvingKey {
+        let g1 = FixedBase::new(&G1Affine::generator());
+        let g2 = FixedBase::new(&G2Affine::generator());
+        let made: Result<_, Infallible> = self.points_by(
+            |exponents| Ok(g1.multiply_all(exponents)),
+            |exponents| Ok(g2.multiply_all(exponents)),
+        );
+        match made {
+            Ok(key) => key,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The key, its points made by functions that multiply the generators.
+    pub(crate) fn points_by<E>(
+        &self,
+        mut g1: impl FnMut(&[Scalar]) -> Result<Vec<G1Affine>, E>,
+        g2: impl FnOnce(&[Scalar]) -> Result<Vec<G2Affine>, E>,
+    ) -> Result<ProvingKey, E> {
         let KeyHeader {
             vk,
             beta_g1,
             delta_g1,
             ..
         } = self.header();
-        let g1 = FixedBase::new(&G1Affine::generator());
-        let g2 = FixedBase::new(&G2Affine::generator());
-        ProvingKey {
+        Ok(ProvingKey {
             flavour: self.flavour,
             domain_size: self.domain_size,
             vk,
             beta_g1,
             delta_g1,
             query_layout: self.query_layout,
-            a_query: g1.multiply_all(&self.a),
-            b_g1_query: g1.multiply_all(&self.b),
-            b_g2_query: g2.multiply_all(&self.b),
-            h_query: g1.multiply_all(&self.h),
-            l_query: g1.multiply_all(&self.l),
-        }
+            a_query: g1(&self.a)?,
+            b_g1_query: g1(&self.b)?,
+            h_query: g1(&self.h)?,
+            l_query: g1(&self.l)?,
+            b_g2_query: g2(&self.b)?,
+        })
     }
 }
 
