@@ -3,6 +3,7 @@
 mod many;
 mod parse;
 mod prepare;
+mod synth;
 mod timeline;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::many::ManyArgs;
 pub(crate) use self::parse::{parse, variable_of, variables};
 pub(crate) use self::prepare::PrepareArgs;
+pub(crate) use self::synth::SynthArgs;
 pub(crate) use self::timeline::TimelineArgs;
 use crate::device::DeviceChoice;
 use crate::exit;
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List the devices that can prove
     Devices(DevicesArgs),
+    /// Make a satisfiable circuit of any size with a witness and a key, for tests and benchmarks
+    Synth(Box<SynthArgs>),
     /// Say where the time of a recorded run went, and draw it
     Timeline(TimelineArgs),
 }
@@ -90,6 +94,7 @@ impl Command {
             Self::Verify(args) => args.json,
             Self::Inspect(args) => args.json,
             Self::Devices(args) => args.json,
+            Self::Synth(args) => args.json,
             Self::Timeline(args) => args.json,
         }
     }

@@ -21,6 +21,7 @@ mod prove;
 mod report;
 mod signals;
 mod sizes;
+mod synth;
 mod synthetic;
 mod timeline;
 mod verify;
@@ -58,6 +59,7 @@ fn run(invocation: &Invocation) -> Result<Outcome, Failure> {
         Command::Verify(args) => verify::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Devices(args) => devices::run(args),
+        Command::Synth(args) => synth::run(args),
         Command::Timeline(args) => timeline::run(args),
     }
 }

@@ -4,7 +4,7 @@
 //! output is complete. What is unfinished when the program ends, by a failure or a signal, is removed.
 
 use std::fs::{self, Permissions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -95,17 +95,42 @@ pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Fail
     Ok(())
 }
 
-/// Writes all outputs or none.
-pub(crate) fn write_all(outputs: &[(Target<'_>, &[u8])]) -> Result<(), Failure> {
+/// Writes an output.
+pub(crate) type Write<'a> = Box<dyn FnOnce(&mut dyn io::Write) -> Result<(), Failure> + 'a>;
+
+/// An output, and what writes it.
+pub(crate) struct Output<'a> {
+    pub(crate) target: Target<'a>,
+    pub(crate) write: Write<'a>,
+}
+
+impl<'a> Output<'a> {
+    /// An output that is there already.
+    pub(crate) fn of(target: Target<'a>, bytes: &'a [u8]) -> Self {
+        let write = move |out: &mut dyn io::Write| {
+            out.write_all(bytes).map_err(|error| Failure::Output {
+                path: target.path.to_owned(),
+                error,
+            })
+        };
+        Self {
+            target,
+            write: Box::new(write),
+        }
+    }
+}
+
+/// Writes all outputs or none. They appear when all are whole.
+pub(crate) fn write_all(outputs: Vec<Output<'_>>) -> Result<(), Failure> {
     let mut written = Vec::new();
-    for (target, bytes) in outputs {
+    for Output { target, write } in outputs {
         let fail = |error| Failure::Output {
             path: target.path.to_owned(),
             error,
         };
         let place = place(target.path).map_err(fail)?;
         let mut file = temporary(&place).map_err(fail)?;
-        file.0.write_all(bytes).map_err(fail)?;
+        write(&mut file.0)?;
         file.0.as_file().sync_all().map_err(fail)?;
         written.push((target.path, place, file));
     }
@@ -125,24 +150,6 @@ pub(crate) fn write_all(outputs: &[(Target<'_>, &[u8])]) -> Result<(), Failure> 
         done.push(place);
     }
     Ok(())
-}
-
-/// Writes one output as it is made: it appears when it is whole, or not at all.
-pub(crate) fn write_streamed(
-    target: Target<'_>,
-    write: impl FnOnce(&mut dyn io::Write) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let fail = |error| Failure::Output {
-        path: target.path.to_owned(),
-        error,
-    };
-    let place = place(target.path).map_err(fail)?;
-    let mut file = temporary(&place).map_err(fail)?;
-    write(&mut file.0)?;
-    file.0.as_file().sync_all().map_err(fail)?;
-    let mut guard = pending();
-    let temporary = file.release(&mut guard);
-    temporary.persist(&place).map_err(|error| fail(error.error))
 }
 
 /// A temporary file that a signal removes, too.

@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::keys::{self, KeyFile, KeyKind};
 use crate::load::{self, Loader};
 use crate::memory::{self, Limit};
-use crate::output::{self, Target};
+use crate::output::{self, Output, Target};
 use crate::progress::Bar;
 use crate::prove::{compare_counts, differing};
 use crate::report::{Lines, Outcome, StageTime, millis};
@@ -46,13 +46,13 @@ pub(crate) fn run(args: &PrepareArgs) -> Result<Outcome, Failure> {
     })?;
     let bar = Bar::writing("prepared key");
     let writing = Instant::now();
-    output::write_streamed(target, |out| {
-        Ok(file::write(
-            &key,
-            out,
-            Some(&|progress| bar.update(progress)),
-        )?)
-    })?;
+    output::write_all(vec![Output {
+        target,
+        write: Box::new(|out| {
+            let report = |progress| bar.update(progress);
+            Ok(file::write(&key, out, Some(&report))?)
+        }),
+    }])?;
     let bytes = std::fs::metadata(&args.out)?.len();
     let elapsed = writing.elapsed();
     drop(bar);
@@ -239,11 +239,19 @@ fn synthetic(
     loader: &mut Loader,
 ) -> Result<PreparedKey, Failure> {
     let (shape, _, family) = synthetic::kinds_of(args.shape, args.family);
-    // As for `prove --synthetic`, and the rows once more.
-    let made_bytes = (4 * 96 + 192 + 24 * 8 + 10 * 32) << log_n;
+    // The rows once more.
+    let made_bytes = synthetic::key_bytes(log_n) + ((12 * 8) << log_n);
     let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
     Limit::check(Limit::of(args.host_limit), needed_bytes)?;
-    let (instance, key) = synthetic::make(shape, log_n, family, args.four_transforms, loader)?;
+    let (instance, exponents) = synthetic::make(
+        shape,
+        log_n,
+        synthetic::SEED,
+        family,
+        args.four_transforms,
+        &mut loader.stages,
+    )?;
+    let key = StageTime::of(&mut loader.stages, "make key", || exponents.points());
     let joined = StageTime::of(&mut loader.stages, "join", || {
         prepared::prepare(key, Rows::Of(&instance.r1cs), Origin::SYNTHETIC)
     });

@@ -1,17 +1,15 @@
-//! Circuits and their keys, made in memory: `prove --synthetic`, `prepare --synthetic`.
+//! Circuits and their keys, made in memory: `prove --synthetic`, `prepare --synthetic`, `synth`.
 
-use cuzk_formats::ProvingKey;
-use cuzk_groth16::synth;
+use cuzk_groth16::synth::{self, KeyExponents};
 
 use crate::args::{Family, Shape};
 use crate::exit::Failure;
 use crate::keys::KeyKind;
-use crate::load::Loader;
 use crate::progress::Bar;
 use crate::report::StageTime;
 
 /// Seed of synthetic circuits, so that every run proves the same one.
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 
 /// What a synthetic circuit and its key are to be, and the kind that the key is of.
 pub(crate) fn kinds_of(
@@ -30,25 +28,31 @@ pub(crate) fn kinds_of(
     (shape, kind, family)
 }
 
-/// A circuit of 2^`log_n` rows with a witness, and its key.
+/// Host memory that a circuit of 2^`log_n` rows and its key take while they are made: per row, points of
+/// 96 (H, L, A, B1) and 192 bytes (B2), a dozen entries of 8, and ten values of 32.
+pub(crate) const fn key_bytes(log_n: u32) -> u64 {
+    (4 * 96 + 192 + 12 * 8 + 10 * 32) << log_n
+}
+
+/// A circuit of 2^`log_n` rows with a witness, and the exponents of its key.
 pub(crate) fn make(
     shape: synth::Shape,
     log_n: u32,
+    seed: u64,
     family: synth::KeyFamily,
     four_transforms: bool,
-    loader: &mut Loader,
-) -> Result<(synth::Instance, ProvingKey), Failure> {
-    let _bar = Bar::working("making a circuit and its key");
-    let instance = StageTime::of(&mut loader.stages, "make circuit", || {
-        synth::Instance::new(shape, log_n, SEED)
+    stages: &mut Vec<StageTime>,
+) -> Result<(synth::Instance, KeyExponents), Failure> {
+    let _bar = Bar::working("making a circuit");
+    let instance = StageTime::of(stages, "make circuit", || {
+        synth::Instance::new(shape, log_n, seed)
     })?;
-    let key = StageTime::of(&mut loader.stages, "make key", || {
-        let exponents = if four_transforms {
-            synth::KeyExponents::for_four_transforms(&instance.r1cs, family, SEED)
+    let exponents = StageTime::of(stages, "key exponents", || {
+        if four_transforms {
+            KeyExponents::for_four_transforms(&instance.r1cs, family, seed)
         } else {
-            synth::KeyExponents::new(&instance.r1cs, family, SEED)
-        };
-        exponents.map(|exponents| exponents.points())
+            KeyExponents::new(&instance.r1cs, family, seed)
+        }
     })?;
-    Ok((instance, key))
+    Ok((instance, exponents))
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::args::TimelineArgs;
 use crate::exit::Failure;
-use crate::output::{self, Target};
+use crate::output::{self, Output, Target};
 use crate::report::Outcome;
 
 /// Far above any run: a record takes some 150 bytes.
@@ -29,11 +29,11 @@ pub(crate) fn run(args: &TimelineArgs) -> Result<Outcome, Failure> {
     if let Some(target) = picture {
         outputs.push((target, svg::waterfall(&run)));
     }
-    let outputs: Vec<_> = outputs
+    let outputs = outputs
         .iter()
-        .map(|(target, text)| (*target, text.as_bytes()))
+        .map(|(target, text)| Output::of(*target, text.as_bytes()))
         .collect();
-    output::write_all(&outputs)?;
+    output::write_all(outputs)?;
 
     let devices = report.devices.iter().map(|device| {
         json!({

@@ -44,7 +44,10 @@ fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
             }
             Command::Prepare(args) => args.let_flags_win(matches, from_environment),
             Command::Verify(args) => args.let_flags_win(matches, from_environment),
-            Command::Inspect(_) | Command::Devices(_) | Command::Timeline(_) => {}
+            Command::Inspect(_)
+            | Command::Devices(_)
+            | Command::Synth(_)
+            | Command::Timeline(_) => {}
         }
     }
     Ok(Invocation {

@@ -11,9 +11,10 @@ use cuzk_groth16::{
     Circuit, DifferingRow, ProveOptions, Proved, Prover, Verifier, first_differing_row,
 };
 
+use super::key::Key;
 use crate::args::ProveArgs;
 use crate::exit::Failure;
-use crate::keys::{KeyFile, KeyKind, LoadedKey};
+use crate::keys::{KeyFile, KeyKind};
 use crate::load::{self, Loader};
 use crate::memory::{self, Limit};
 use crate::progress::Bar;
@@ -25,7 +26,7 @@ pub(super) struct Material {
     pub(super) kind: KeyKind,
     /// The key file, for the result.
     pub(super) key_file: Option<String>,
-    key: LoadedKey,
+    key: Key,
     r1cs: Option<R1cs>,
     /// Not there where many are proved, each loaded when its turn comes.
     witness: Option<Arc<Witness>>,
@@ -90,7 +91,7 @@ impl Material {
                 r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
             })?),
         };
-        let key = key_file.load(loader)?;
+        let key = Key::Loaded(Box::new(key_file.load(loader)?));
         let material = Self {
             kind,
             key_file: Some(path.display().to_string()),
@@ -104,7 +105,7 @@ impl Material {
 
     /// The R1CS against the matrices of a zkey.
     fn compare_matrices(&self, path: &Path, loader: &mut Loader) -> Result<(), Failure> {
-        let (Some(r1cs), Some((matrices, _))) = (&self.r1cs, &self.key.matrices) else {
+        let (Some(r1cs), Some((matrices, _))) = (&self.r1cs, self.key.matrices()) else {
             return Ok(());
         };
         let difference = StageTime::of(&mut loader.stages, "compare", || {
@@ -120,17 +121,22 @@ impl Material {
         loader: &mut Loader,
     ) -> Result<Self, Failure> {
         let (shape, kind, family) = synthetic::kinds_of(args.inputs.shape, args.inputs.family);
-        // Per row: points of 96 (H, L, A, B1) and 192 bytes (B2), a dozen entries of 8, and ten
-        // values of 32 while the key is made, after which proving takes less.
-        let made_bytes = (4 * 96 + 192 + 12 * 8 + 10 * 32) << log_n;
-        let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
+        // Proving takes less than making the key.
+        let needed_bytes = synthetic::key_bytes(log_n) + memory::proving_bytes(0, threads);
         Limit::check(Limit::of(args.host_limit), needed_bytes)?;
         let four_transforms = args.inputs.four_transforms;
-        let (instance, key) = synthetic::make(shape, log_n, family, four_transforms, loader)?;
+        let (instance, exponents) = synthetic::make(
+            shape,
+            log_n,
+            synthetic::SEED,
+            family,
+            four_transforms,
+            &mut loader.stages,
+        )?;
         Ok(Self {
             kind,
             key_file: None,
-            key: LoadedKey::plain(key),
+            key: Key::made(exponents),
             r1cs: Some(instance.r1cs),
             witness: Some(Arc::new(instance.witness)),
         })
@@ -151,7 +157,7 @@ impl Material {
     }
 
     pub(super) fn as_circuit(&self) -> Result<Circuit<'_>, Failure> {
-        match (&self.r1cs, &self.key.matrices) {
+        match (&self.r1cs, self.key.matrices()) {
             (Some(r1cs), _) => Ok(Circuit::R1cs(r1cs)),
             (None, Some((matrices, _))) => Ok(Circuit::Matrices(matrices)),
             (None, None) => Err(Failure::Bug("neither R1CS nor matrices".into())),
@@ -166,6 +172,10 @@ impl Material {
 
     /// The CPU's prover.
     pub(super) fn prover(&self, loader: &mut Loader) -> Result<Prover<'_>, Failure> {
+        if self.key.is_to_be_made() {
+            let _bar = Bar::working("making the points of the key");
+            StageTime::of(&mut loader.stages, "make key", || self.key.key_ref());
+        }
         StageTime::of(&mut loader.stages, "check key", || {
             Prover::new(self.key.key_ref())
         })
@@ -190,13 +200,13 @@ impl Material {
     ) -> Result<DeviceProver<'a, 'a>, Failure> {
         let circuit = self.as_circuit()?;
         StageTime::of(&mut loader.stages, "key to GPU", || {
-            DeviceProver::new(gpu, self.key.key_ref(), circuit)
+            self.key.prover_on(gpu, circuit)
         })
         .map_err(|error| self.in_key_file(error.into()))
     }
 
     pub(super) fn verifier(&self) -> Result<Verifier, Failure> {
-        Verifier::new(&self.key.key.vk).map_err(|error| self.in_key_file(error.into()))
+        Verifier::new(self.key.vk()).map_err(|error| self.in_key_file(error.into()))
     }
 
     pub(super) fn prove_on(
@@ -215,13 +225,13 @@ impl Material {
 
     /// The kind of key whose tools' conventions hold for the proof.
     pub(super) fn convention(&self) -> KeyKind {
-        match &self.key.prepared {
+        match self.key.origin() {
             None => self.kind,
-            Some((_, origin)) => match origin.source {
+            Some(origin) => match origin.source {
                 KeySource::Zkey => KeyKind::Zkey,
                 KeySource::Arkworks => KeyKind::Pk,
                 KeySource::BellmanParams => KeyKind::Params,
-                _ if self.key.key.flavour.root_generator
+                _ if self.key.header().flavour.root_generator
                     == KeyKind::Zkey.flavour().root_generator =>
                 {
                     KeyKind::Zkey
@@ -232,16 +242,16 @@ impl Material {
     }
 
     pub(super) fn circuit(&self) -> CircuitSizes {
-        let key = &self.key.key;
+        let header = self.key.header();
         CircuitSizes {
-            constraints: match (&self.r1cs, &self.key.matrices) {
+            constraints: match (&self.r1cs, self.key.matrices()) {
                 (Some(r1cs), _) => Some(r1cs.num_constraints()),
                 (None, Some((_, constraints))) => *constraints,
                 (None, None) => None,
             },
-            variables: key.num_variables(),
-            public_values: key.vk.num_public(),
-            domain_size: key.domain_size,
+            variables: header.num_variables,
+            public_values: header.vk.num_public(),
+            domain_size: header.domain_size,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `cuzk prove`: from arguments to a job; [`material`] loads it and proves, [`result`] tells of it.
 
 mod batch;
+mod key;
 mod material;
 mod result;
 mod witnesses;

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::keys::KeyKind;
 use crate::load::Loader;
 use crate::memory;
-use crate::output;
+use crate::output::{self, Output};
 use crate::report::{Lines, Outcome, millis};
 
 /// JSON or bytes.
@@ -66,7 +66,7 @@ impl ProofResult<'_> {
             proof::to_bytes(&self.proved.proof).to_vec()
         };
         let targets = super::targets(self.args);
-        let outputs: Vec<_> = targets
+        let outputs = targets
             .into_iter()
             .filter(|target| target.flag != "--timeline") // written by itself
             .map(|target| {
@@ -74,10 +74,10 @@ impl ProofResult<'_> {
                     "--proof" => proof_bytes.as_slice(),
                     _ => self.public_text.as_bytes(),
                 };
-                (target, bytes)
+                Output::of(target, bytes)
             })
             .collect();
-        output::write_all(&outputs)
+        output::write_all(outputs)
     }
 
     /// The proof, where no file has it.

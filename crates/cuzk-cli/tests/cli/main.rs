@@ -18,6 +18,7 @@ mod prepare;
 mod prove;
 mod run;
 mod signals;
+mod synth;
 mod timeline;
 mod usage;
 mod verify;

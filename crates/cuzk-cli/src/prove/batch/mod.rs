@@ -30,7 +30,7 @@ use crate::device::DeviceUsed;
 use crate::exit::Failure;
 use crate::keys::{self, KeyFile};
 use crate::load::Loader;
-use crate::output::{self, Target};
+use crate::output::{self, Output, Target};
 use crate::progress::Bar;
 use crate::report::Outcome;
 use crate::{memory, signals};
@@ -284,7 +284,7 @@ fn write_timeline(many: &ManyArgs, run: Option<&Run>) -> Result<(), Failure> {
         flag: "--timeline",
         path,
     };
-    output::write_all(&[(target, &text)])
+    output::write_all(vec![Output::of(target, &text)])
 }
 
 /// A job's end as a failure of the program.

@@ -17,7 +17,7 @@ use super::report::{Line, Tally};
 use super::{Batch, failure, in_folder, refused};
 use crate::args::{ProofFormat, ProveArgs};
 use crate::exit::{self, Failure};
-use crate::output;
+use crate::output::{self, Output};
 use crate::progress::Bar;
 use crate::prove::material::Material;
 use crate::report::{self, millis};
@@ -192,15 +192,15 @@ impl Session<'_> {
                 json::public_to_string(&proved.public_values)?.into_bytes(),
             ]);
         }
-        let outputs: Vec<_> = self
+        let outputs = self
             .places
             .iter()
             .skip(first)
             .zip(&texts)
             .flat_map(|(paths, texts)| paths.iter().zip(texts))
-            .map(|(path, text)| (in_folder(path), text.as_slice()))
+            .map(|(path, text)| Output::of(in_folder(path), text))
             .collect();
-        output::write_all(&outputs)?;
+        output::write_all(outputs)?;
         self.report.proved += finished.outputs.len();
         let mut lines = String::new();
         for (index, proved) in finished.outputs.iter().enumerate() {
