@@ -29,6 +29,26 @@ CUZK_FN u32 word_of_set(const u32* density, u32 word, u32 first, u32 end) {
     return density == nullptr ? mask : mask & density[word];
 }
 
+// Of the variables of a word with a base, those whose rank among all lies in [first, end); `rank` is that of the word's
+// first one.
+CUZK_FN u32 keep_ranks(u32 mask, u32 rank, u32 first, u32 end) {
+    if (rank >= first && end >= rank && end - rank >= 32) {
+        return mask;
+    }
+    u32 kept = 0;
+    for (u32 left = mask; left != 0; ++rank) {
+        const u32 bit = left & (0u - left);
+        left ^= bit;
+        kept |= rank >= first && rank < end ? bit : 0;
+    }
+    return kept;
+}
+
+CUZK_FN u32 rank_of(const u32* density_ranks, u32 word, u32 first) {
+    const u32 begin = word * 32;
+    return density_ranks != nullptr ? density_ranks[word] : begin > first ? begin - first : 0;
+}
+
 CUZK_FN Fr integer_of(const Fr* scalars, u32 i, u32 form) {
     Fr x = scalars[i];
     if (form == 1) {
@@ -114,16 +134,20 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
 }
 
-// counts[0][tile] and counts[1][tile] = the set's terms with scalar one, and with any other but zero.
-// Blocks of 256 threads, one a tile. bits (words); density (words) or null; counts: (2, tiles).
+// counts[0][tile] and counts[1][tile] = the set's terms with scalar one, and with any other but zero. Only variables of
+// rank first_rank to end_rank - 1 among those with a base count: a batch of bases.
+// Blocks of 256 threads, one a tile. bits (words); density (words) or null, density_ranks (words) as below; counts:
+// (2, tiles).
 extern "C" __global__ void __launch_bounds__(threads)
-    cuzk_sparse_terms_count(const u64* bits, u32 words, const u32* density, u32 first, u32 end, u32* counts) {
+    cuzk_sparse_terms_count(const u64* bits, u32 words, const u32* density, const u32* density_ranks, u32 first, u32 end,
+                            u32 first_rank, u32 end_rank, u32* counts) {
     CUZK_SHARED(u32, warp_totals, threads / 32);
     const u32 word = blockIdx.x * 256 + threadIdx.x;
     u32 ones = 0;
     u32 full = 0;
     if (word < words) {
-        const u32 mask = word_of_set(density, word, first, end);
+        const u32 mask = keep_ranks(
+            word_of_set(density, word, first, end), rank_of(density_ranks, word, first), first_rank, end_rank);
         const u64 both = bits[word];
         ones = static_cast<u32>(__popc(static_cast<u32>(both) & mask));
         full = static_cast<u32>(__popc(static_cast<u32>(both >> 32) & mask));
@@ -139,15 +163,15 @@ extern "C" __global__ void __launch_bounds__(threads)
 }
 
 // ones[p] = the base of the p-th term with scalar one; rest_bases[p], rest_scalars[p] = base and scalar of the p-th with
-// any other. The base of a variable is first_base + how many of the set's variables come before it; with a density the
-// range is that of all words.
+// any other. The base of a variable is first_base + how many of the set's variables come before it, modulo 2^32; with a
+// density the range is that of all words. Ranks as for counting.
 // Blocks of 256 threads, one a tile. starts: (2, tiles), what became of the counts of the same set; density_ranks
 // (words): the bits of the density before each word, null with it; ones (ones_len), rest_bases and rest_scalars
 // (rest_len): what lies beyond is left out; ranks (words), full (full_len) as packed; 32 KiB of static shared memory.
 extern "C" __global__ void __launch_bounds__(threads)
     cuzk_sparse_terms_list(const u64* bits, const u32* ranks, const Fr* full, u32 full_len, u32 words,
-                           const u32* density, const u32* density_ranks, u32 first, u32 end, u32 first_base,
-                           const u32* starts, u32* ones, u32 ones_len, u32* rest_bases, Fr* rest_scalars, u32 rest_len) {
+                           const u32* density, const u32* density_ranks, u32 first, u32 end, u32 first_rank,
+                           u32 end_rank, u32 first_base, const u32* starts, u32* ones, u32 ones_len, u32* rest_bases, Fr* rest_scalars, u32 rest_len) {
     CUZK_SHARED(u32, warp_totals, threads / 32);
     CUZK_SHARED(u32, staged, 32 * threads);
     const u32 word = blockIdx.x * 256 + threadIdx.x;
@@ -155,14 +179,14 @@ extern "C" __global__ void __launch_bounds__(threads)
     u64 both = 0;
     u32 base = 0;
     if (word < words) {
-        mask = word_of_set(density, word, first, end);
+        const u32 members = word_of_set(density, word, first, end);
+        const u32 rank = rank_of(density_ranks, word, first);
+        mask = keep_ranks(members, rank, first_rank, end_rank);
         both = bits[word];
-        // Of the word's first variable with a base.
-        const u32 begin = word * 32;
-        if (density == nullptr) {
-            base = first_base + (begin > first ? begin - first : 0);
-        } else {
-            base = first_base + density_ranks[word];
+        // Of the word's first variable of the batch: those before it have been left out.
+        base = first_base + rank;
+        if (mask != 0) {
+            base += static_cast<u32>(__popc(members & ((mask & (0u - mask)) - 1)));
         }
     }
     u32 one_bits = static_cast<u32>(both) & mask;

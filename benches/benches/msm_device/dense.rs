@@ -294,8 +294,15 @@ pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stre
             let scalars = [Scalars::Canonical(scalars.view())];
             uploads
                 .scope(|scope| {
-                    run.plan
-                        .run_streamed(launcher, stream, scope, &pinned, &scalars, scratch, result)
+                    run.plan.run_streamed(
+                        launcher,
+                        stream,
+                        scope,
+                        &[&pinned],
+                        &scalars,
+                        scratch,
+                        result,
+                    )
                 })
                 .expect("copies")
                 .expect("a sum")

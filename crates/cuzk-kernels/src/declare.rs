@@ -167,6 +167,8 @@ tuples! {
     A B C D E F G H I J K L M N;
     A B C D E F G H I J K L M N O;
     A B C D E F G H I J K L M N O P;
+    A B C D E F G H I J K L M N O P Q;
+    A B C D E F G H I J K L M N O P Q S;
 }
 
 /// Declares the kernels of one `.cu`: statics of type [`Kernel`] and the list `DECLARATIONS`.

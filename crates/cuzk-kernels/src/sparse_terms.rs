@@ -34,13 +34,14 @@ kernels! {
     );
     /// See [`count`].
     COUNT = cuzk_sparse_terms_count[THREADS](
-        bits: Ptr<u64>, words: u32, density: Ptr<u32>, first: u32, end: u32, counts: PtrMut<u32>,
+        bits: Ptr<u64>, words: u32, density: Ptr<u32>, density_ranks: Ptr<u32>, first: u32, end: u32,
+        first_rank: u32, end_rank: u32, counts: PtrMut<u32>,
     );
     /// See [`list`].
     LIST = cuzk_sparse_terms_list[THREADS](
         bits: Ptr<u64>, ranks: Ptr<u32>, full: Ptr<Fr>, full_len: u32, words: u32, density: Ptr<u32>,
-        density_ranks: Ptr<u32>, first: u32, end: u32, first_base: u32, starts: Ptr<u32>,
-        ones: PtrMut<u32>, ones_len: u32, rest_bases: PtrMut<u32>, rest_scalars: PtrMut<Fr>,
+        density_ranks: Ptr<u32>, first: u32, end: u32, first_rank: u32, end_rank: u32, first_base: u32,
+        starts: Ptr<u32>, ones: PtrMut<u32>, ones_len: u32, rest_bases: PtrMut<u32>, rest_scalars: PtrMut<Fr>,
         rest_len: u32,
     );
     /// See [`ones_offsets`].
@@ -201,6 +202,15 @@ fn members(
     }
 }
 
+/// The ranks of members whose bases lie in a range of the array.
+fn ranks_of(set: &BaseSet<'_>, bases: &Range<u32>) -> (u32, u32) {
+    let rank = |base: u32| base.saturating_sub(set.first_base);
+    (rank(bases.start), rank(bases.end))
+}
+
+/// The range of all bases, for [`count`] and [`list`].
+pub const ALL_BASES: Range<u32> = 0..u32::MAX;
+
 fn members_on<'a>(
     set: &BaseSet<'a>,
     stream: &Stream,
@@ -211,13 +221,14 @@ fn members_on<'a>(
     })
 }
 
-/// `totals` = how many of the set's variables are one, and how many neither zero nor one; `starts` is
-/// what [`list`] wants, two words for each of [`tiles`].
+/// `totals` = how many of the set's variables are one, and how many neither zero nor one, as far as their bases
+/// lie in the range `bases` of the array; `starts` is what [`list`] wants, two words for each of [`tiles`].
 pub fn count(
     launcher: &dyn Launcher,
     stream: &Stream,
     witness: PackedWitness<'_>,
     set: &BaseSet<'_>,
+    bases: &Range<u32>,
     starts: DeviceViewMut<'_, u32>,
     totals: DeviceViewMut<'_, u32>,
 ) -> Result<()> {
@@ -227,7 +238,8 @@ pub fn count(
     let tile_count = tiles(words * WORD);
     exactly(entry, "starts", 2 * tile_count, starts.len())?;
     exactly(entry, "totals", 2, totals.len())?;
-    let (density, _, first, end) = members(entry, set, words)?;
+    let (density, density_ranks, first, end) = members(entry, set, words)?;
+    let (first_rank, end_rank) = ranks_of(set, bases);
     let _guards = (
         witness.bits.on(stream)?,
         members_on(set, stream)?,
@@ -245,8 +257,11 @@ pub fn count(
                 (&witness.bits).into(),
                 words as u32,
                 density,
+                density_ranks,
                 first,
                 end,
+                first_rank,
+                end_rank,
                 (&starts).into(),
             ),
         )?;
@@ -270,12 +285,13 @@ pub struct ListTarget<'a> {
     pub rest_scalars: DeviceViewMut<'a, Scalar>,
 }
 
-/// Lists the terms of a set, counted before.
+/// Lists the terms of a set, counted before for the same range of bases. Bases are numbered from the start of the range.
 pub fn list(
     launcher: &dyn Launcher,
     stream: &Stream,
     witness: PackedWitness<'_>,
     set: &BaseSet<'_>,
+    bases: &Range<u32>,
     starts: DeviceView<'_, u32>,
     target: ListTarget<'_>,
 ) -> Result<()> {
@@ -291,6 +307,7 @@ pub fn list(
     exactly(entry, "starts", 2 * tile_count, starts.len())?;
     exactly(entry, "rest_scalars", rest_bases.len(), rest_scalars.len())?;
     let (density, density_ranks, first, end) = members(entry, set, words)?;
+    let (first_rank, end_rank) = ranks_of(set, bases);
     let _guards = (
         witness.bits.on(stream)?,
         witness.ranks.on(stream)?,
@@ -316,7 +333,9 @@ pub fn list(
                 density_ranks,
                 first,
                 end,
-                set.first_base,
+                first_rank,
+                end_rank,
+                set.first_base.wrapping_sub(bases.start),
                 (&starts).into(),
                 (&ones).into(),
                 ones.len().min(u32::MAX as usize) as u32,

@@ -3,11 +3,14 @@
 
 mod rig;
 
+use std::ops::Range;
+
 use cuzk_field::{Fr, Scalar};
 use cuzk_gpu_mem::DeviceBuf;
 use cuzk_kernels::bucket_sort::Scalars;
 use cuzk_kernels::sparse_terms::{
-    BaseSet, ListTarget, Members, PackTarget, TILE, bitmap, count, list, ones_offsets, pack, tiles,
+    ALL_BASES, BaseSet, ListTarget, Members, PackTarget, TILE, bitmap, count, list, ones_offsets,
+    pack, tiles,
 };
 use cuzk_kernels::witness::PackedWitness;
 
@@ -125,6 +128,59 @@ fn packed(rig: &Rig) {
     }
 }
 
+/// The terms of a set whose bases lie in a range; their numbers.
+fn check_list(
+    rig: &Rig,
+    witness: &Witness,
+    set: &BaseSet<'_>,
+    with_base: &[(u32, Scalar)],
+    range: Range<u32>,
+    name: &str,
+) -> Vec<u32> {
+    let inside = with_base.iter().filter(|(base, _)| range.contains(base));
+    let inside: Vec<(u32, Scalar)> = inside.map(|(base, v)| (base - range.start, *v)).collect();
+    let ones = inside.iter().filter(|(_, value)| value.is_one());
+    let ones: Vec<u32> = ones.map(|(base, _)| *base).collect();
+    let (bases, rest): (Vec<u32>, Vec<Scalar>) =
+        inside.iter().copied().filter(|(_, v)| is_full(v)).unzip();
+    let mut starts = rig.alloc(2 * tiles(witness.bits.len() * 32));
+    let mut totals = rig.alloc(2);
+    count(
+        &*rig.launcher,
+        &rig.stream,
+        witness.view(),
+        set,
+        &range,
+        starts.view_mut(),
+        totals.view_mut(),
+    )
+    .unwrap();
+    let found = rig.download(&totals);
+    let what = format!("{name}, {range:?}");
+    assert_eq!(found, [ones.len() as u32, rest.len() as u32], "{what}");
+    let mut ones_found = rig.alloc(ones.len());
+    let mut bases_found = rig.alloc(bases.len());
+    let mut rest_found = rig.alloc(rest.len());
+    list(
+        &*rig.launcher,
+        &rig.stream,
+        witness.view(),
+        set,
+        &range,
+        starts.view(),
+        ListTarget {
+            ones: ones_found.view_mut(),
+            rest_bases: bases_found.view_mut(),
+            rest_scalars: rest_found.view_mut(),
+        },
+    )
+    .unwrap();
+    assert_eq!(rig.download(&ones_found), ones, "{what}");
+    assert_eq!(rig.download(&bases_found), bases, "{what}");
+    assert_eq!(limbs(&rig.download(&rest_found)), limbs(&rest), "{what}");
+    found
+}
+
 /// Sets of every density, for both lists.
 fn listed(rig: &Rig) {
     for (n, dense) in [(33, false), (1000, true), (TILE + 100, false)] {
@@ -156,47 +212,18 @@ fn listed(rig: &Rig) {
             };
             let of_set = (0..n).filter(|i| density(*i));
             let with_base: Vec<(u32, Scalar)> = (1000..).zip(of_set.map(|i| values[i])).collect();
-            let ones = with_base.iter().filter(|(_, value)| value.is_one());
-            let ones: Vec<u32> = ones.map(|(base, _)| *base).collect();
-            let (bases, rest): (Vec<u32>, Vec<Scalar>) = with_base
-                .iter()
-                .copied()
-                .filter(|(_, value)| is_full(value))
-                .unzip();
-
-            let mut starts = rig.alloc(2 * tiles(n));
-            let mut totals = rig.alloc(2);
-            count(
-                &*rig.launcher,
-                &rig.stream,
-                witness.view(),
-                &set,
-                starts.view_mut(),
-                totals.view_mut(),
-            )
-            .unwrap();
-            let found = rig.download(&totals);
-            assert_eq!(found, [ones.len() as u32, rest.len() as u32], "{name}");
-            all_totals.extend(found);
-            let mut ones_found = rig.alloc(ones.len());
-            let mut bases_found = rig.alloc(bases.len());
-            let mut rest_found = rig.alloc(rest.len());
-            list(
-                &*rig.launcher,
-                &rig.stream,
-                witness.view(),
-                &set,
-                starts.view(),
-                ListTarget {
-                    ones: ones_found.view_mut(),
-                    rest_bases: bases_found.view_mut(),
-                    rest_scalars: rest_found.view_mut(),
-                },
-            )
-            .unwrap();
-            assert_eq!(rig.download(&ones_found), ones, "{name}");
-            assert_eq!(rig.download(&bases_found), bases, "{name}");
-            assert_eq!(limbs(&rig.download(&rest_found)), limbs(&rest), "{name}");
+            all_totals.extend(check_list(rig, &witness, &set, &with_base, ALL_BASES, name));
+            // Batches of bases: before the set, across words, a few, none, to the end.
+            for range in [
+                0..1000,
+                990..1045,
+                1045..1046,
+                1046..1046,
+                1046..1000 + n as u32,
+                5000..u32::MAX,
+            ] {
+                check_list(rig, &witness, &set, &with_base, range, name);
+            }
         }
         let totals = rig.upload(&all_totals);
         let mut offsets = rig.alloc(densities.len() + 1);
@@ -233,6 +260,7 @@ fn short_targets(rig: &Rig) {
         &rig.stream,
         witness.view(),
         &set,
+        &ALL_BASES,
         starts.view_mut(),
         totals.view_mut(),
     )
@@ -245,6 +273,7 @@ fn short_targets(rig: &Rig) {
         &rig.stream,
         witness.view(),
         &set,
+        &ALL_BASES,
         starts.view(),
         ListTarget {
             ones: ones.view_mut(),

@@ -47,4 +47,8 @@ pub enum Error {
         /// What there was.
         found: usize,
     },
+
+    /// Bases were to be streamed by a plan for resident ones.
+    #[error("the plan is for bases on the device, and has no batches")]
+    NotStreamed,
 }

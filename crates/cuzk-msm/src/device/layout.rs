@@ -6,8 +6,6 @@
 //! added up, and windows are reduced at the end. Sums of ones, which need no window, are buckets of their own before
 //! those of the first slab.
 
-use std::ops::Range;
-
 use cuzk_field::{Affine, Xyzz};
 use cuzk_gpu_mem::{Carve, DeviceInfo};
 use cuzk_kernels::windows::Windows;
@@ -16,6 +14,7 @@ use super::DeviceCurve;
 use super::accumulate::{AccumulatePlan, PipelineShape};
 use super::error::{Error, Result};
 use super::slab::{Cut, Reduction, Slab, reductions};
+use super::term_lists::TermCounts;
 use super::tuning::Tuning;
 
 /// Slabs of entries that are added up at a time, and that are begun and not finished. H200, 2^26 points: 17.5 ms a window,
@@ -34,6 +33,16 @@ pub(super) struct Terms {
     pub(super) vectors: Vec<usize>,
     /// Bases that are only added up, of each set of ones.
     pub(super) ones: Vec<usize>,
+}
+
+impl Terms {
+    /// Of each witness and set.
+    pub(super) fn sparse(counts: &[TermCounts]) -> Self {
+        Self {
+            vectors: counts.iter().map(|counts| counts.rest).collect(),
+            ones: counts.iter().map(|counts| counts.ones).collect(),
+        }
+    }
 }
 
 /// What becomes of the sums of a slab's buckets.
@@ -148,14 +157,14 @@ impl<F: DeviceCurve> Layout<F> {
     }
 
     /// Makes its memory large enough for batches of the same sum.
-    pub(super) fn cover(&mut self, batches: &[(Range<usize>, Self)]) {
-        for (_, batch) in batches {
+    pub(super) fn cover(&mut self, batches: &[Self]) {
+        for batch in batches {
             self.entries = self.entries.max(batch.entries);
             self.offsets = self.offsets.max(batch.offsets);
             self.work_bytes = self.work_bytes.max(batch.work_bytes);
         }
         if self.pipeline.is_some() {
-            let batches = batches.iter().flat_map(|(_, batch)| batch.plans());
+            let batches = batches.iter().flat_map(Self::plans);
             let shape = PipelineShape::new(self.plans().chain(batches), LANES, SLOTS);
             self.pipeline = Some(shape);
         }

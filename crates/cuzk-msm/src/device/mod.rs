@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `plan` | [`MsmPlan`]: dense sums, bases on the device or streamed from the host |
 //! | `sparse` | [`SparsePlan`]: sums over witnesses that are mostly zeros and ones |
+//! | `term_lists` | what of a witness goes into which sum: counts and lists |
+//! | `batches` | bases that come from the host while others are computed with |
+//! | `streamed`, `streamed_sparse` | sums over such bases: of [`MsmPlan`], and [`StreamedSparsePlan`] |
 //! | `layout`, `slab`, `tuning` | how a sum is cut, and the memory that takes |
 //! | `run`, `pending` | slab after slab; windows added up on the host |
 //! | [`accumulate`] | sums of buckets of sorted entries, by batch-affine pair trees |
@@ -14,6 +17,7 @@
 //! the caller's stream, allocate nothing and wait for nothing; the caller owns all memory.
 
 pub mod accumulate;
+mod batches;
 mod error;
 pub mod fixed_base;
 mod layout;
@@ -23,9 +27,13 @@ pub mod reduce;
 mod run;
 mod slab;
 mod sparse;
+mod streamed;
+mod streamed_sparse;
+mod term_lists;
 mod tuning;
 
 pub use accumulate::Streams;
+pub use batches::Batches;
 pub use cuzk_kernels::DeviceCurve;
 pub use cuzk_kernels::bucket_sort::Scalars;
 pub use cuzk_kernels::sparse_terms::{BaseSet, Members, PackTarget, bitmap, pack, tiles};
@@ -33,4 +41,9 @@ pub use cuzk_kernels::witness::PackedWitness;
 pub use error::{Error, Result};
 pub use pending::Pending;
 pub use plan::MsmPlan;
-pub use sparse::{PendingCounts, SparsePlan, TermCounts, count_scratch_bytes, count_terms};
+pub use sparse::SparsePlan;
+pub use streamed_sparse::StreamedSparsePlan;
+pub use term_lists::{
+    PendingCounts, TermCounts, count_scratch_bytes, count_terms, count_terms_in,
+    count_terms_in_scratch_bytes,
+};

@@ -75,6 +75,8 @@ fn run_streamed<F: DeviceCurve>(
     let host = rig.device().host();
     let result = host.pinned("sums", plan.result_len()).unwrap();
     let pinned = host.pinned_from("bases", bases).unwrap();
+    // Pieces that end within batches.
+    let (front, back) = pinned.split_at(bases.len() / 3);
     let uploads = rig.device().stream("uploads").unwrap();
     uploads
         .scope(|scope| {
@@ -83,7 +85,7 @@ fn run_streamed<F: DeviceCurve>(
                     &*rig.launcher,
                     &rig.stream,
                     scope,
-                    &pinned,
+                    &[front, back],
                     &views,
                     scratch.view_mut(),
                     result,

@@ -5,15 +5,25 @@ use std::sync::Arc;
 use cuzk_field::{Affine, Fp, Fp2, Scalar};
 use cuzk_gpu_mem::DeviceBuf;
 use cuzk_msm::device::{
-    BaseSet, DeviceCurve, Members, PackTarget, PackedWitness, Scalars, SparsePlan, Streams,
-    TermCounts, bitmap, count_scratch_bytes, count_terms, pack, tiles,
+    BaseSet, Batches, DeviceCurve, Error, Members, PackTarget, PackedWitness, Scalars, SparsePlan,
+    StreamedSparsePlan, Streams, TermCounts, bitmap, count_scratch_bytes, count_terms,
+    count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
 };
 use cuzk_msm::msm;
 
 use crate::rig::Rig;
 use crate::values::{hostile_scalars, multiples, scalars};
 
-cuzk_testkit::on_both!(densities, witnesses, g2, many_ones, little_scratch);
+cuzk_testkit::on_both!(
+    densities,
+    witnesses,
+    g2,
+    many_ones,
+    little_scratch,
+    streamed,
+    streamed_several_witnesses,
+    streamed_g2,
+);
 
 struct Witness {
     bits: DeviceBuf<u64>,
@@ -252,4 +262,112 @@ fn little_scratch(rig: &Rig) {
         plans += 1;
     }
     assert!(plans > 1);
+}
+
+/// Sums over bases in two pieces on the host, with witnesses over the same sets.
+fn run_streamed<F: DeviceCurve>(
+    rig: &Rig,
+    sets: &Sets<F>,
+    batches: &Batches,
+    witnesses: &[Witness],
+    limit: u64,
+) -> cuzk_msm::device::Result<Vec<Affine<F>>> {
+    let (launcher, stream, host) = (&*rig.launcher, &rig.stream, rig.device().host());
+    let views = sets.views();
+    let packed: Vec<PackedWitness<'_>> = witnesses.iter().map(Witness::view).collect();
+    let variables = witnesses[0].bits.len() * 32;
+    let sums = views.len() * packed.len();
+    let bytes = count_terms_in_scratch_bytes(variables, batches, sums);
+    let mut scratch = rig.room::<u8>(bytes);
+    let counts = host.pinned("counts", 2 * sums * batches.len()).unwrap();
+    let scratch = scratch.view_mut();
+    let pending = count_terms_in(launcher, stream, batches, &packed, &views, scratch, counts);
+    let counts = pending?.wait()?;
+    let info = rig.device().info();
+    let plan =
+        StreamedSparsePlan::<F>::new(info, variables, batches, packed.len(), &counts, limit)?;
+    assert!(plan.footprint().device <= limit);
+    let mut scratch = rig.room::<u8>(plan.footprint().device as usize);
+    let result = host.pinned("sums", plan.result_len()).unwrap();
+    let pinned = host.pinned_from("bases", &sets.bases).unwrap();
+    let (front, back) = pinned.split_at(sets.bases.len() / 3);
+    let uploads = rig.device().stream("uploads").unwrap();
+    let found = uploads.scope(|scope| {
+        plan.run(
+            launcher,
+            stream,
+            scope,
+            &[front, back],
+            &packed,
+            &views,
+            scratch.view_mut(),
+            result,
+        )?
+        .wait()
+    });
+    found.unwrap()
+}
+
+#[track_caller]
+fn check_streamed<F: DeviceCurve>(
+    rig: &Rig,
+    sets: &Sets<F>,
+    [first, largest]: [usize; 2],
+    vectors: &[&[Scalar]],
+    what: &str,
+) {
+    let batches = Batches::new(sets.bases.len(), first, largest);
+    let witnesses: Vec<Witness> = vectors.iter().map(|v| Witness::pack(rig, v)).collect();
+    let found = run_streamed(rig, sets, &batches, &witnesses, u64::MAX).unwrap();
+    let expected: Vec<Affine<F>> = vectors.iter().flat_map(|v| sets.expected(v)).collect();
+    assert_eq!(found, expected, "{what}, {} batches", batches.len());
+}
+
+/// Batches that end within sets and within words of a witness, and beyond all sets; every kind of witness.
+fn streamed(rig: &Rig) {
+    let n = if rig.is_card { 30_000 } else { 70 };
+    let sets = Sets::<Fp>::new(rig, n, &[&|i| i % 3 != 1, &|_| false, &|i| i > 40]);
+    let half = sets.bases.len() / 2;
+    let values = mostly_bits(n);
+    for sizes in [[half * 2, half * 2], [half / 4, half], [half / 5 + 1; 2]] {
+        check_streamed(rig, &sets, sizes, &[&values], "mostly bits");
+    }
+    for (what, values) in hostile_scalars(n) {
+        if rig.is_card || ["all one", "0, 1, -1", "all zero"].contains(&what) {
+            check_streamed(rig, &sets, [half / 3, half], &[&values], what);
+        }
+    }
+    // As little scratch as works.
+    let batches = Batches::new(sets.bases.len(), half / 3, half);
+    let witness = [Witness::pack(rig, &values)];
+    let mut limit = 64 << 20;
+    let mut runs = 0;
+    loop {
+        match run_streamed(rig, &sets, &batches, &witness, limit) {
+            Ok(found) => assert_eq!(found, sets.expected(&values), "{limit}"),
+            Err(Error::TooLittleScratch { .. }) => break,
+            Err(error) => panic!("{error}"),
+        }
+        runs += 1;
+        limit /= 4;
+    }
+    assert!(runs > 1, "{limit}");
+    let empty = Sets::<Fp>::new(rig, n, &[]);
+    check_streamed(rig, &empty, [5, 5], &[&values], "no sets");
+}
+
+fn streamed_several_witnesses(rig: &Rig) {
+    let n = if rig.is_card { 20_000 } else { 40 };
+    let sets = Sets::<Fp>::new(rig, n, &[&|i| i > 3, &|i| i % 3 == 0]);
+    let (bits, random) = (mostly_bits(n), scalars(n, 3));
+    let zeros = vec![Scalar::ZERO; n];
+    let third = sets.bases.len() / 3;
+    let vectors: [&[Scalar]; 3] = [&bits, &random, &zeros];
+    check_streamed(rig, &sets, [third; 2], &vectors, "three witnesses");
+}
+
+fn streamed_g2(rig: &Rig) {
+    let n = if rig.is_card { 10_000 } else { 40 };
+    let sets = Sets::<Fp2>::new(rig, n, &[&|i| i % 4 == 0, &|i| i > n / 2]);
+    check_streamed(rig, &sets, [n / 4, n / 3], &[&mostly_bits(n)], "G2");
 }

@@ -1,0 +1,182 @@
+//! Bases that come from the host in batches, while earlier ones are computed with.
+
+use std::ops::Range;
+
+use cuzk_field::Affine;
+use cuzk_gpu_mem::{Carve, DeviceView, DeviceViewMut, Event, Stream, TransferScope};
+
+use super::DeviceCurve;
+use super::error::Result;
+use super::run::check;
+
+/// Bytes of the first batch of sparse sums: 64 MB are on the device in 1.2 ms, in which nothing is computed.
+const SPARSE_FIRST_BYTES: u64 = 64 << 20;
+/// Bytes of a batch of sparse sums at most: they wait for the bus, so what matters is what is left to do behind the last.
+const SPARSE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=512 << 20;
+/// The share of the scratch that two batches of sparse sums take.
+const SPARSE_SHARE: u64 = 4;
+
+/// How an array of bases is cut into batches: data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batches {
+    ranges: Vec<Range<usize>>,
+}
+
+impl Batches {
+    /// Batches that grow from `first` bases to `largest`, each at most twice the one before: what is computed with one
+    /// takes at least as long as the next needs to come. Those that no longer grow are equal, since small ones are slow.
+    pub fn new(bases: usize, first: usize, largest: usize) -> Self {
+        let mut ranges = Vec::new();
+        let largest = largest.max(1);
+        let (mut start, mut len) = (0, first.clamp(1, largest));
+        while len < largest && start + len < bases {
+            ranges.push(start..start + len);
+            start += len;
+            len = largest.min(2 * len);
+        }
+        let rest = bases - start;
+        let count = rest.div_ceil(len).max(1);
+        for index in 0..count {
+            ranges.push(start + rest * index / count..start + rest * (index + 1) / count);
+        }
+        Self { ranges }
+    }
+
+    /// Batches for sums over sparse witnesses that may have `scratch_limit` bytes.
+    pub fn sparse<F: DeviceCurve>(bases: usize, scratch_limit: u64) -> Self {
+        let (least, most) = SPARSE_BYTES.into_inner();
+        let bytes = (scratch_limit / (2 * SPARSE_SHARE)).clamp(least, most);
+        let bases_in = |bytes: u64| bytes as usize / size_of::<Affine<F>>();
+        Self::new(
+            bases,
+            bases_in(bytes.min(SPARSE_FIRST_BYTES)),
+            bases_in(bytes),
+        )
+    }
+
+    /// How many there are: at least one.
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Bases of each, in turn.
+    pub fn ranges(&self) -> &[Range<usize>] {
+        &self.ranges
+    }
+
+    /// Bases of all together.
+    pub fn bases(&self) -> usize {
+        self.ranges.last().map_or(0, |range| range.end)
+    }
+
+    /// Bases of the largest.
+    pub fn largest(&self) -> usize {
+        self.ranges.iter().map(Range::len).max().unwrap_or(0)
+    }
+
+    /// Bytes of two of the largest on the device.
+    pub(super) fn buffer_bytes<F: DeviceCurve>(&self) -> usize {
+        2 * Carve::bytes_of::<Affine<F>>(self.largest())
+    }
+}
+
+/// Two buffers for batches, each filled while the other is computed with.
+///
+/// Their order is by events: an upload comes after the batch that had its buffer, a batch after its upload.
+pub(super) struct Uploads<'a, 's, 'env, F: DeviceCurve> {
+    scope: &'a TransferScope<'s, 'env>,
+    pieces: &'a [&'env [Affine<F>]],
+    batches: &'a Batches,
+    buffers: [DeviceViewMut<'a, Affine<F>>; 2],
+    done: Vec<Event>,
+}
+
+impl<'a, 's, 'env, F: DeviceCurve> Uploads<'a, 's, 'env, F> {
+    /// Takes the buffers' bytes, which are lent to the scope's stream and those that compute.
+    pub(super) fn carve(
+        scope: &'a TransferScope<'s, 'env>,
+        pieces: &'a [&'env [Affine<F>]],
+        batches: &'a Batches,
+        carve: &mut Carve<'a>,
+    ) -> Result<Self> {
+        let found = pieces.iter().map(|piece| piece.len()).sum();
+        check("bases", batches.bases(), found)?;
+        let half = batches.largest();
+        Ok(Self {
+            scope,
+            pieces,
+            batches,
+            buffers: [
+                carve.take("a batch of bases", half)?,
+                carve.take("another batch of bases", half)?,
+            ],
+            done: Vec::with_capacity(batches.len()),
+        })
+    }
+
+    /// Batch `index`, in turn, when it is there for `stream`; the next one is sent off, behind what the streams that
+    /// compute have been given so far.
+    pub(super) fn batch(
+        &mut self,
+        index: usize,
+        stream: &Stream,
+        computing: &[&Stream],
+    ) -> Result<DeviceView<'_, Affine<F>>> {
+        let ranges = &self.batches.ranges;
+        for next in self.done.len()..ranges.len().min(index + 2) {
+            let range = ranges[next].clone();
+            let mut buffer = self.buffers[next % 2].reborrow().slice(..range.len());
+            let uploading = self.scope.stream();
+            if next >= 2 {
+                for stream in computing {
+                    uploading.follow(stream)?;
+                }
+            }
+            let mut first = 0;
+            for piece in self.pieces {
+                let piece: &'env [Affine<F>] = piece;
+                let start = range.start.clamp(first, first + piece.len());
+                let end = range.end.clamp(first, first + piece.len());
+                if start < end {
+                    let target = buffer.reborrow();
+                    let target = target.slice(start - range.start..end - range.start);
+                    self.scope
+                        .upload(&piece[start - first..end - first], target)?;
+                }
+                first += piece.len();
+            }
+            self.done.push(uploading.record()?);
+        }
+        stream.wait_for(&self.done[index])?;
+        let buffer = self.buffers[index % 2].as_view();
+        Ok(buffer.slice(..ranges[index].len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_grow_and_cover() {
+        for (bases, first, largest) in [
+            (0, 1, 1),
+            (1, 5, 9),
+            (100, 3, 10),
+            (64, 64, 64),
+            (65, 1, 64),
+            (7, 0, 0),
+        ] {
+            let batches = Batches::new(bases, first, largest);
+            let ranges = batches.ranges();
+            assert_eq!(ranges[0].start, 0);
+            assert_eq!(batches.bases(), bases);
+            for pair in ranges.windows(2) {
+                assert_eq!(pair[0].end, pair[1].start);
+                assert!(pair[1].len() <= 2 * pair[0].len());
+            }
+            assert!(batches.largest() <= largest.max(1));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Dense sums over bases that come from the host in batches.
+
+use std::sync::Arc;
+
+use cuzk_field::{Affine, Xyzz};
+use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceViewMut, PinnedBuf, Stream, TransferScope};
+use cuzk_kernels::Launcher;
+use cuzk_kernels::bucket_sort::Scalars;
+
+use super::DeviceCurve;
+use super::accumulate::{Existing, Pipeline, Streams};
+use super::batches::{Batches, Uploads};
+use super::error::{Error, Result};
+use super::layout::{Keep, Layout, Terms};
+use super::pending::Pending;
+use super::plan::{MsmPlan, Streamed, check_size, lend_scalars, order, vectors_of};
+use super::run::{Arrays, Queue, check, finish};
+use super::tuning;
+
+/// Bytes of the first batch: 200 MB are on the device in 4 ms, in which nothing is computed.
+const FIRST_BATCH_BYTES: usize = 200 << 20;
+/// Bytes of a batch at most: 2^25 points of G1, whose windows are lists as long as those of resident bases.
+const BATCH_BYTES: usize = 3 << 30;
+/// Bytes of a batch below which it had better have cut lists than be smaller.
+const LEAST_ROOMY_BYTES: usize = 768 << 20;
+/// Bytes of a batch at least, as far as the choice goes.
+const LEAST_BATCH_BYTES: usize = 1 << 20;
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    bases: usize,
+    vectors: usize,
+    first_batch_bytes: usize,
+    batch_bytes: usize,
+}
+
+impl<F: DeviceCurve> MsmPlan<F> {
+    /// Sums over bases that come from the host in batches, while earlier ones are computed with. Scratch holds two
+    /// batches and the sums of all buckets.
+    ///
+    /// # Errors
+    /// As [`Self::resident`].
+    pub fn streamed(
+        device: &DeviceInfo,
+        bases: usize,
+        vectors: usize,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        Self::streamed_beside(None, device, bases, vectors, scratch_limit)
+    }
+
+    /// The same with streams of their own, as in [`Self::resident_beside`].
+    ///
+    /// # Errors
+    /// As [`Self::resident`].
+    pub fn streamed_beside(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        bases: usize,
+        vectors: usize,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let sizes = Sizes {
+            bases,
+            vectors,
+            first_batch_bytes: FIRST_BATCH_BYTES,
+            batch_bytes: BATCH_BYTES,
+        };
+        Self::streamed_of(streams, device, sizes, scratch_limit)
+    }
+
+    /// The same with batches of these sizes, as far as the limit allows them: for tests and measurements.
+    #[doc(hidden)]
+    pub fn streamed_in(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        bases: usize,
+        vectors: usize,
+        [first_batch_bytes, batch_bytes]: [usize; 2],
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let sizes = Sizes {
+            bases,
+            vectors,
+            first_batch_bytes,
+            batch_bytes,
+        };
+        Self::streamed_of(streams, device, sizes, scratch_limit)
+    }
+
+    fn streamed_of(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        sizes: Sizes,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let Sizes { bases, vectors, .. } = sizes;
+        check_size(bases)?;
+        let limit = usize::try_from(scratch_limit).unwrap_or(usize::MAX);
+        let tuning = tuning::tuning(device, bases);
+        let of_len = |len| Terms {
+            vectors: vec![len; vectors],
+            ones: Vec::new(),
+        };
+        let size = size_of::<Affine<F>>();
+        let in_batches = |bytes: usize| -> Result<Self> {
+            let largest = (bytes / size).clamp(1, bases.max(1));
+            let first = sizes.first_batch_bytes.min(bytes) / size;
+            let batches = Batches::new(bases, first, largest);
+            let rest = limit.saturating_sub(batches.buffer_bytes::<F>());
+            let (terms, keep) = (of_len(batches.largest()), Keep::ToTheEnd);
+            let mut layout = Layout::new(device, &tuning, &terms, keep, order(streams), rest)?;
+            let ranges = batches.ranges().iter();
+            let layouts = ranges
+                .map(|range| layout.for_batch(device, &of_len(range.len()), rest))
+                .collect::<Result<Vec<_>>>()?;
+            layout.cover(&layouts);
+            let plan = Self {
+                bases,
+                vectors,
+                layout,
+                streamed: Some(Streamed { batches, layouts }),
+                streams: streams.cloned(),
+            };
+            let needed = usize::try_from(plan.footprint().device).unwrap_or(usize::MAX);
+            if needed > limit {
+                return Err(Error::TooLittleScratch {
+                    what: "a sum over streamed bases",
+                    needed,
+                    limit,
+                });
+            }
+            Ok(plan)
+        };
+        // Batches so large that lists have to be cut are slower than smaller ones.
+        let mut bytes = sizes.batch_bytes;
+        let mut cut_lists = None;
+        loop {
+            match in_batches(bytes) {
+                Ok(plan) if plan.layout.is_roomy() => return Ok(plan),
+                Ok(plan) => cut_lists = cut_lists.or(Some(plan)),
+                Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => {}
+                Err(error) => return cut_lists.ok_or(error),
+            }
+            if bytes <= LEAST_ROOMY_BYTES
+                && let Some(plan) = cut_lists
+            {
+                return Ok(plan);
+            }
+            bytes /= 2;
+        }
+    }
+
+    /// The sums of [`Self::run`] for a plan of streamed bases, which `uploads` copies to the device beside the
+    /// computation on `stream`: `pieces` are parts of one list, one after another. The scope's end waits for the last of
+    /// them: put it where the sum is waited for, or later.
+    #[expect(clippy::too_many_arguments, reason = "what there is to say")]
+    pub fn run_streamed<'env>(
+        &self,
+        launcher: &dyn Launcher,
+        stream: &Stream,
+        uploads: &TransferScope<'_, 'env>,
+        pieces: &[&'env [Affine<F>]],
+        scalars: &[Scalars<'_>],
+        scratch: DeviceViewMut<'_, u8>,
+        result: PinnedBuf<Xyzz<F>>,
+    ) -> Result<Pending<F>> {
+        let Some(Streamed { batches, layouts }) = &self.streamed else {
+            return Err(Error::NotStreamed);
+        };
+        check("result", self.result_len(), result.len())?;
+        self.check_scalars(scalars)?;
+        let streams = self.streams();
+        let mut all = vec![stream];
+        all.extend(streams.into_iter().flat_map(Streams::all));
+        let computing = all.clone();
+        all.push(uploads.stream());
+        let scalars = lend_scalars(scalars, &computing)?;
+        let mut scratch = scratch.lend(&all)?;
+        let mut carve = Carve::new(scratch.view_mut());
+        let mut uploads = Uploads::carve(uploads, pieces, batches, &mut carve)?;
+        let none = carve.take::<Affine<F>>("no bases", 0)?.into_view();
+        let (mut arrays, mut pipeline_scratch) = Arrays::carve(&self.layout, &mut carve)?.split();
+        let queue = Queue { launcher, stream };
+        let mut pipeline = match (streams, &self.layout.pipeline) {
+            (Some(streams), Some(shape)) => Some((
+                Pipeline::new(
+                    launcher,
+                    stream,
+                    streams,
+                    none,
+                    shape,
+                    pipeline_scratch.reborrow(),
+                )?,
+                Queue {
+                    launcher,
+                    stream: streams.ahead(),
+                },
+            )),
+            _ => None,
+        };
+        for (index, (range, layout)) in batches.ranges().iter().zip(layouts).enumerate() {
+            let vectors = vectors_of(&scalars, range.clone());
+            let existing = existing_of(index);
+            match &mut pipeline {
+                Some((pipeline, ahead)) => {
+                    let batch = uploads.batch(index, ahead.stream, &computing)?;
+                    for slab in &layout.slabs {
+                        slab.push_to(pipeline, *ahead, batch, &vectors, existing, &mut arrays)?;
+                    }
+                }
+                None => {
+                    let batch = uploads.batch(index, stream, &computing)?;
+                    for slab in &layout.slabs {
+                        slab.accumulate(queue, batch, &vectors, existing, &mut arrays)?;
+                    }
+                }
+            }
+        }
+        if let Some((pipeline, _)) = pipeline {
+            pipeline.join(stream)?;
+        }
+        arrays.pipeline = pipeline_scratch;
+        finish(&self.layout, queue, &mut arrays, result)
+    }
+}
+
+/// What becomes of the sums of earlier batches.
+pub(super) fn existing_of(batch: usize) -> Existing {
+    match batch {
+        0 => Existing::Replace,
+        _ => Existing::AddTo,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuzk_field::Fp;
+    use cuzk_gpu_mem::driver::SimDriver;
+    use cuzk_gpu_mem::{Device, GIB, Settings};
+
+    use super::*;
+
+    /// Plans for sizes and limits far from those that run in tests; only on paper.
+    #[test]
+    fn plans_keep_to_their_limit() {
+        let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default());
+        let device = device.unwrap();
+        let info = device.info();
+        let streams = Arc::new(Streams::new(&device).unwrap());
+        for streams in [None, Some(&streams)] {
+            for bases in [1_usize << 20, 1 << 24, 1 << 27, 130_000_001] {
+                for gib in [5_u64, 16, 40] {
+                    let limit = gib << 30;
+                    let plan = MsmPlan::<Fp>::resident_beside(streams, info, bases, 1, limit);
+                    assert!(plan.unwrap().footprint().device <= limit, "{bases}, {gib}");
+                    let plan = MsmPlan::<Fp>::streamed_beside(streams, info, bases, 1, limit);
+                    assert!(plan.unwrap().footprint().device <= limit, "{bases}, {gib}");
+                }
+            }
+            let plan = MsmPlan::<Fp>::resident_beside(streams, info, 1 << 20, 10, 1 << 30);
+            assert!(plan.unwrap().footprint().device <= 1 << 30);
+        }
+    }
+}
