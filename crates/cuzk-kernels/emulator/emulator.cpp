@@ -28,8 +28,9 @@
 
 #ifndef CUZK_EMULATOR_THREADS
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
+
+#include "context.hpp"
 #endif
 
 #include "emulator.hpp"
@@ -64,6 +65,10 @@ const char* name_of(Operation operation) {
         case Operation::reduce_add: return "__reduce_add_sync";
     }
     return "?";
+}
+
+bool is_same(const Site& one, const Site& other) {
+    return one.line == other.line && (one.file == other.file || strcmp(one.file, other.file) == 0);
 }
 
 // The launch ended early; unwinds an OS thread out of its kernel.
@@ -149,6 +154,12 @@ struct Block {
     // Which block of the grid; a worker uses one Block for one block after another.
     uint3 index{};
     std::vector<Thread> threads;
+    // Of each warp, those that wait in an operation of the warp, and those that have left.
+    struct Lanes {
+        uint32_t waiting = 0;
+        uint32_t left = 0;
+    };
+    std::vector<Lanes> warps;
     unsigned parked = 0;
     unsigned left = 0;
     unsigned at_barrier = 0;
@@ -156,7 +167,8 @@ struct Block {
     Array dynamic;
     std::mutex lock;
 
-    explicit Block(Launch& launch_) : launch(launch_), threads(launch_.threads()) {
+    explicit Block(Launch& launch_)
+        : launch(launch_), threads(launch_.threads()), warps((launch_.threads() + WARP - 1) / WARP) {
         for (unsigned i = 0; i < threads.size(); ++i) {
             Thread& thread = threads[i];
             const dim3 size = launch.block;
@@ -177,6 +189,7 @@ struct Block {
             thread.state = State::running;
             thread.operation = Operation::none;
         }
+        std::fill(warps.begin(), warps.end(), Lanes{});
         parked = left = at_barrier = 0;
         arrays.clear();
         dynamic.reset();
@@ -263,8 +276,7 @@ struct Block {
         const Thread& first = threads.front();
         uint64_t count = 0;
         for (const Thread& thread : threads) {
-            if (thread.operation != first.operation || thread.site.line != first.site.line ||
-                strcmp(thread.site.file, first.site.file) != 0) {
+            if (thread.operation != first.operation || !is_same(thread.site, first.site)) {
                 fail_pair(first, thread, "divergent barrier");
                 return false;
             }
@@ -283,6 +295,11 @@ struct Block {
         return true;
     }
 
+    // The lowest of some lanes of the thread's warp.
+    const Thread& lane_of(const Thread& thread, uint32_t lanes) const {
+        return threads[thread.index - thread.where.lane + static_cast<unsigned>(__builtin_ctz(lanes))];
+    }
+
     // The lanes that `thread` waits with; settles their operation once all are there.
     bool settle_warp(Thread& thread) {
         const unsigned warp_begin = thread.index - thread.index % WARP;
@@ -295,30 +312,29 @@ struct Block {
             fail(thread, "names lanes that the block does not have: it " + doing(thread));
             return false;
         }
-        bool complete = true;
-        for (unsigned lane = 0; lane < lanes; ++lane) {
-            if ((thread.mask >> lane & 1) == 0) {
-                continue;
-            }
-            Thread& other = threads[warp_begin + lane];
-            if (other.state == State::left) {
-                fail_pair(thread, other, "a lane of the mask will not come");
-                return false;
-            }
-            if (other.state == State::running) {
-                complete = false;
-            } else if (other.operation > Operation::barrier_or &&
-                       (other.operation != thread.operation || other.mask != thread.mask ||
-                        other.site.line != thread.site.line || strcmp(other.site.file, thread.site.file) != 0)) {
+        Lanes& warp = warps[thread.index / WARP];
+        warp.waiting |= 1u << thread.where.lane;
+        if ((thread.mask & warp.left) != 0) {
+            fail_pair(thread, lane_of(thread, thread.mask & warp.left), "a lane of the mask will not come");
+            return false;
+        }
+        // Until all are there one of the others will do, as those before it have been compared with each other.
+        const uint32_t others = thread.mask & warp.waiting & ~(1u << thread.where.lane);
+        const bool complete = (thread.mask & ~warp.waiting) == 0;
+        for (uint32_t rest = others; rest != 0; rest &= rest - 1) {
+            const Thread& other = lane_of(thread, rest);
+            if (other.operation != thread.operation || other.mask != thread.mask || !is_same(other.site, thread.site)) {
                 fail_pair(thread, other, "lanes of a mask in different operations");
                 return false;
-            } else if (other.operation <= Operation::barrier_or) {
-                complete = false;
+            }
+            if (!complete) {
+                return true;
             }
         }
         if (!complete) {
             return true;
         }
+        warp.waiting &= ~thread.mask;
         uint32_t votes = 0;
         uint32_t sum = 0;
         uint64_t values[WARP] = {};
@@ -374,6 +390,7 @@ struct Block {
     bool leave(Thread& thread) {
         thread.state = State::left;
         ++left;
+        warps[thread.index / WARP].left |= 1u << thread.where.lane;
         for (const Thread& other : threads) {
             if (parked == 0) {
                 break;
@@ -595,7 +612,7 @@ void run(Launch& launch, unsigned) {
 #else  // fibers
 
 struct Fiber {
-    ucontext_t context{};
+    Context context;
     void* stack = nullptr;
     Thread* thread = nullptr;
     void* fake_stack = nullptr;
@@ -649,7 +666,7 @@ struct Worker {
     std::vector<Thread*> ready;
     std::vector<Thread*> unstarted;
     Fiber* running = nullptr;
-    ucontext_t home{};
+    Context home;
     const void* home_stack = nullptr;
     size_t home_stack_bytes = 0;
     void* home_fake_stack = nullptr;
@@ -683,7 +700,7 @@ struct Worker {
 #ifdef CUZK_ADDRESS_SANITIZER
         __sanitizer_start_switch_fiber(&home_fake_stack, fiber->stack, STACK_BYTES);
 #endif
-        swapcontext(&home, &fiber->context);
+        change(home, fiber->context);
 #ifdef CUZK_ADDRESS_SANITIZER
         __sanitizer_finish_switch_fiber(home_fake_stack, nullptr, nullptr);
 #endif
@@ -694,7 +711,7 @@ struct Worker {
 #ifdef CUZK_ADDRESS_SANITIZER
         __sanitizer_start_switch_fiber(&fiber->fake_stack, home_stack, home_stack_bytes);
 #endif
-        swapcontext(&fiber->context, &home);
+        change(fiber->context, home);
 #ifdef CUZK_ADDRESS_SANITIZER
         __sanitizer_finish_switch_fiber(fiber->fake_stack, nullptr, nullptr);
 #endif
@@ -730,14 +747,6 @@ void fiber_main() {
     }
 }
 
-void prepare(ucontext_t& context, void* stack) {
-    getcontext(&context);
-    context.uc_stack.ss_sp = stack;
-    context.uc_stack.ss_size = STACK_BYTES;
-    context.uc_link = nullptr;
-    makecontext(&context, fiber_main, 0);
-}
-
 Fiber* Worker::take_fiber() {
     if (!idle.empty()) {
         Fiber* fiber = idle.back();
@@ -747,7 +756,7 @@ Fiber* Worker::take_fiber() {
     fibers.push_back(std::make_unique<Fiber>());
     Fiber* fiber = fibers.back().get();
     fiber->stack = map_stack(page);
-    prepare(fiber->context, fiber->stack);
+    prepare(fiber->context, fiber->stack, STACK_BYTES, fiber_main);
     return fiber;
 }
 
