@@ -124,7 +124,8 @@ impl<'a, 's, 'env, F: DeviceCurve> Uploads<'a, 's, 'env, F> {
         computing: &[&Stream],
     ) -> Result<DeviceView<'_, Affine<F>>> {
         let ranges = &self.batches.ranges;
-        for next in self.done.len()..ranges.len().min(index + 2) {
+        while self.done.len() < ranges.len().min(index + 2) {
+            let next = self.done.len();
             let range = ranges[next].clone();
             let mut buffer = self.buffers[next % 2].reborrow().slice(..range.len());
             let uploading = self.scope.stream();
