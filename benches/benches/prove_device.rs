@@ -69,7 +69,7 @@ fn proofs(
     bench.row(format!("{name}: exponents of the key made"), seconds, "s");
     let begun = Instant::now();
     let prover = DeviceProver::synthetic(gpu, &exponents, Circuit::R1cs(&r1cs)).expect("a key");
-    gpu.upload().synchronize().expect("a key");
+    gpu.keys().synchronize().expect("a key");
     let seconds = begun.elapsed().as_secs_f64();
     bench.row(
         format!("{name}: key and matrices on the device"),

@@ -98,6 +98,7 @@ impl From<cuzk_groth16::device::Error> for Failure {
         use cuzk_groth16::device::Error;
         match error {
             Error::Proof(error) => Self::Groth16(error),
+            error @ Error::TooSmall { .. } => Self::OutOfMemory(error.to_string()),
             Error::Memory(
                 error @ (Memory::OutOfMemory(_)
                 | Memory::PinnedBudget { .. }

@@ -253,12 +253,24 @@ impl Device {
     /// Bytes that a plan may use now: `free + trimmable - reserve`, within the ledger's limit, less
     /// what is promised or claimed.
     pub fn usable(&self) -> Result<u64> {
+        let (room, claimed) = self.room_and_claims()?;
+        Ok(room.saturating_sub(claimed))
+    }
+
+    /// Bytes that a job could have in its compute section, were it to compute next: [`Device::usable`] and
+    /// what other sections have claimed, which will be given back before. A job for which
+    /// [`Device::admit`] is asked fits if it needs no more.
+    pub fn room(&self) -> Result<u64> {
+        self.room_and_claims().map(|(room, _)| room)
+    }
+
+    fn room_and_claims(&self) -> Result<(u64, u64)> {
         self.inner.link.ready()?;
         self.reclaim(Patience::TakeWhatIsDone);
         let reserve = self.inner.settings.reserve;
         self.inner.budget.look(|state| {
             let info = self.inner.link.run(|driver| driver.mem_info())?;
-            Ok(headroom(state, &info, reserve).saturating_sub(state.largest_claim))
+            Ok((headroom(state, &info, reserve), state.largest_claim))
         })
     }
 

@@ -118,13 +118,13 @@ macro_rules! view {
             /// sets with events, so that several streams can work in parts of one buffer at a
             /// time. Where the caller sets none, values may be stale or torn; memory stays valid.
             pub fn lend(self, streams: &[&Stream]) -> Result<$lent<'a, T>> {
-                let mut loans = Vec::with_capacity(streams.len());
+                let mut guards = Vec::with_capacity(streams.len());
                 for stream in streams {
-                    loans.push(Loan::new(self.raw, self.on(stream)?));
+                    guards.push(self.on(stream)?);
                 }
                 Ok($lent {
                     streams: streams.iter().map(|stream| stream.core.id).collect(),
-                    _loans: loans,
+                    _guards: guards,
                     view: self,
                 })
             }
@@ -238,45 +238,12 @@ impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceViewMut<'a, T> {
     }
 }
 
-/// One stream's part in a loan. The buffer knows of it, so that its free comes after what the stream has
-/// done even if the loan is never given back (`mem::forget`).
-#[derive(Debug)]
-struct Loan<'a> {
-    raw: &'a RawBlock,
-    guard: Option<OnStream<'a>>,
-}
-
-impl<'a> Loan<'a> {
-    fn new(raw: &'a RawBlock, guard: OnStream<'a>) -> Self {
-        if let Some((_, stream)) = &guard.ordered {
-            raw.lend_to(stream);
-        }
-        Self {
-            raw,
-            guard: Some(guard),
-        }
-    }
-}
-
-impl Drop for Loan<'_> {
-    fn drop(&mut self) {
-        let Some(guard) = self.guard.take() else {
-            return;
-        };
-        let stream = guard.ordered.as_ref().map(|(_, stream)| Arc::clone(stream));
-        drop(guard); // The home stream follows.
-        if let Some(stream) = stream {
-            self.raw.given_back_by(&stream);
-        }
-    }
-}
-
 /// A view lent to several streams, to read. See [`DeviceView::lend`].
 #[derive(Debug)]
 pub struct Lent<'a, T: Pod> {
     view: DeviceView<'a, T>,
     streams: Box<[StreamId]>,
-    _loans: Vec<Loan<'a>>,
+    _guards: Vec<OnStream<'a>>,
 }
 
 impl<T: Pod> Lent<'_, T> {
@@ -294,7 +261,7 @@ impl<T: Pod> Lent<'_, T> {
 pub struct LentMut<'a, T: Pod> {
     view: DeviceViewMut<'a, T>,
     streams: Box<[StreamId]>,
-    _loans: Vec<Loan<'a>>,
+    _guards: Vec<OnStream<'a>>,
 }
 
 impl<T: Pod> LentMut<'_, T> {
@@ -411,8 +378,13 @@ impl Drop for OnStream<'_> {
         let Some((home, stream)) = &self.ordered else {
             return;
         };
-        if home.link.usable() {
-            home.follow_or_settle(stream);
+        if !home.link.usable() {
+            return;
+        }
+        // Where the device cannot be told to wait, the host waits instead.
+        if let Err(Error::Driver { error, .. }) = home.follow(stream) {
+            home.link.defer(error);
+            let _ = stream.settle();
         }
     }
 }

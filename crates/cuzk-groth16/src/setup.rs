@@ -28,6 +28,19 @@ pub(crate) struct Sums {
     pub(crate) b_g2: Xyzz<Fp2>,
 }
 
+impl Sums {
+    /// Sums of nothing.
+    pub(crate) fn infinity() -> Self {
+        Self {
+            h: Xyzz::INFINITY,
+            l: Xyzz::INFINITY,
+            a: Xyzz::INFINITY,
+            b_g1: Xyzz::INFINITY,
+            b_g2: Xyzz::INFINITY,
+        }
+    }
+}
+
 impl Setup {
     pub(crate) fn new(header: KeyHeader) -> Result<Self, Error> {
         check_point(&header.beta_g1, || "beta in G1".into(), Infinity::Refused)?;

@@ -57,6 +57,11 @@ impl StopCheck {
     pub fn new(is_stopped: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(is_stopped))
     }
+
+    /// The answer.
+    pub(crate) fn is_stopped(&self) -> bool {
+        (self.0)()
+    }
 }
 
 impl std::fmt::Debug for StopCheck {
@@ -94,11 +99,7 @@ impl Clock {
         name: &'static str,
         work: impl FnOnce() -> T,
     ) -> Result<T, Error> {
-        if self
-            .stop
-            .as_ref()
-            .is_some_and(|StopCheck(is_stopped)| is_stopped())
-        {
+        if self.stop.as_ref().is_some_and(StopCheck::is_stopped) {
             return Err(Error::Stopped);
         }
         if let Some(StageCallback(callback)) = &self.callback {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cuzk_formats::Witness;
-use cuzk_gpu_mem::Device;
+use cuzk_gpu_mem::{Admission, Device};
 use cuzk_groth16::device::{self, DeviceComputed, DeviceProver, DeviceStaged, Gpu};
 use cuzk_groth16::{
     Circuit, ComputedProof, Error as Groth16, ProveOptions, Proved, Prover, StageCallback,
@@ -77,7 +77,7 @@ pub enum Staged {
     /// On the CPU.
     Cpu(Box<StagedProof>, Arc<Witness>),
     /// On a GPU.
-    Device(Box<DeviceStaged>, Arc<Witness>),
+    Device(Box<(Admission, DeviceStaged)>, Arc<Witness>),
 }
 
 /// A partition between its phases.
@@ -244,7 +244,9 @@ impl Work for Proofs<'_> {
         if let Some(recorder) = context.recorder() {
             gpu.upload().set_recorder(Some(recorder.clone()));
         }
-        let proof = self.phase(context, false, |options| prover.stage(&witness, options))?;
+        let proof = self.phase(context, false, |options| {
+            prover.stage(prover.pack(&witness, options)?, options)
+        })?;
         Ok(Staged::Device(Box::new(proof), witness))
     }
 
@@ -265,8 +267,9 @@ impl Work for Proofs<'_> {
             }
             Staged::Device(proof, witness) => {
                 let OnDevice { prover, .. } = self.here(context)?;
+                let (admission, proof) = *proof;
                 let computed = self.phase(context, false, |options| {
-                    prover.compute(*proof, options, context.recorder())
+                    prover.compute(admission, proof, options, context.recorder())
                 })?;
                 Ok(Computed::Device(Box::new(computed), witness))
             }

@@ -13,6 +13,17 @@ pub enum Error {
     /// Device or pinned memory, streams, the device itself.
     #[error(transparent)]
     Memory(#[from] cuzk_gpu_mem::Error),
+    /// The device, or the limit set for it, is too small for a circuit, with the key streamed and nothing to spare.
+    #[error(
+        "the device has too little memory for this circuit: {needed} bytes are needed, with the key left in host \
+         memory, and {free} can be had"
+    )]
+    TooSmall {
+        /// The least that would do.
+        needed: u64,
+        /// What there is.
+        free: u64,
+    },
     /// Kernels: their images, a launch, the self-test.
     #[error(transparent)]
     Kernels(cuzk_kernels::Error),

@@ -35,7 +35,7 @@ pub(super) struct Generator<'g, F: DeviceCurve> {
 impl<'g, F: DeviceCurve> Generator<'g, F> {
     /// For `count` multiples of `point`, or some more.
     pub(super) fn new(gpu: &'g Gpu, point: &Affine<F>, count: usize) -> Result<Self> {
-        let (device, stream) = (gpu.device(), gpu.upload());
+        let (device, stream) = (gpu.device(), gpu.keys());
         let limit = usize::try_from(device.usable()? / SCRATCH_SHARE).unwrap_or(usize::MAX);
         let (info, chunk) = (device.info(), count.clamp(1, CHUNK));
         let room = |len| device.alloc("table of multiples", len, stream);
@@ -92,7 +92,7 @@ impl<'g, F: DeviceCurve> Generator<'g, F> {
                         }
                     }
                 });
-            let stream = self.gpu.upload();
+            let stream = self.gpu.keys();
             let mut on_device = self.exponents.view_mut().slice(..len);
             let transfer = stream.upload(values, on_device.reborrow())?;
             self.under_way.push_back(transfer);
@@ -104,6 +104,29 @@ impl<'g, F: DeviceCurve> Generator<'g, F> {
                 target.reborrow().slice(first..first + len),
                 self.scratch.view_mut(),
             )?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::multiply`] by way of a piece of device memory into pinned memory: all is there when this returns.
+    pub(super) fn multiply_to_host(
+        &mut self,
+        exponents: &[Scalar],
+        positions: Option<&[u32]>,
+        target: &mut [Affine<F>],
+    ) -> Result<()> {
+        let (stream, chunk) = (self.gpu.keys(), self.exponents.len());
+        let mut piece = stream
+            .device()
+            .alloc("multiples", chunk.min(target.len()), stream)?;
+        for (index, target) in target.chunks_mut(chunk).enumerate() {
+            let range = index * chunk..index * chunk + target.len();
+            let (exponents, positions) = match positions {
+                Some(positions) => (exponents, Some(&positions[range])),
+                None => (&exponents[range], None),
+            };
+            self.multiply(exponents, positions, piece.view_mut().slice(..target.len()))?;
+            stream.download_slice(piece.view().slice(..target.len()), target)?;
         }
         Ok(())
     }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cuzk_field::RootGenerator;
 use cuzk_gpu_mem::{Device, Stream};
 use cuzk_kernels::Launcher;
+use cuzk_msm::device::Streams;
 use cuzk_ntt::device::{DevicePlan, PlanRequest, QuotientForm};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::error::Result;
 
@@ -19,7 +20,16 @@ type PlanKey = (RootGenerator, u32, QuotientForm);
 pub struct Gpu {
     launcher: Box<dyn Launcher>,
     upload: Stream,
+    keys: Stream,
+    beside: Stream,
+    /// For points of the H sum, and of those over the witness.
+    key_uploads: [Stream; 2],
+    sums: Arc<Streams>,
     plans: Mutex<Vec<(PlanKey, Arc<DevicePlan>)>>,
+    /// Bytes of a section that each prover needs at least, by its number.
+    sections: Arc<Mutex<Vec<(u64, u64)>>>,
+    /// Held while a key is placed: so that what one finds free is not another's as well.
+    placing: Mutex<()>,
 }
 
 /// Share of the device that the tables of one domain may take: they save a multiplication a butterfly.
@@ -36,7 +46,13 @@ impl Gpu {
         Ok(Self {
             launcher,
             upload: device.stream("upload")?,
+            keys: device.stream("keys")?,
+            beside: device.stream("beside")?,
+            key_uploads: [device.stream("key H")?, device.stream("key L, A, B")?],
+            sums: Arc::new(Streams::new(device)?),
             plans: Mutex::default(),
+            sections: Arc::default(),
+            placing: Mutex::default(),
         })
     }
 
@@ -50,35 +66,101 @@ impl Gpu {
         &*self.launcher
     }
 
-    /// The stream on which keys and witnesses are uploaded.
+    /// The stream on which witnesses are uploaded.
     pub fn upload(&self) -> &Stream {
         &self.upload
     }
 
-    /// Tables for the quotient of a domain; made once, they stay.
+    /// The stream at which keys, matrices and tables are at home: that uses of them are ordered behind those
+    /// before does not hold up uploads.
+    pub fn keys(&self) -> &Stream {
+        &self.keys
+    }
+
+    /// The stream for what runs beside the section's.
+    pub(super) fn beside(&self) -> &Stream {
+        &self.beside
+    }
+
+    pub(super) fn key_uploads(&self) -> &[Stream; 2] {
+        &self.key_uploads
+    }
+
+    pub(super) fn sum_streams(&self) -> &Arc<Streams> {
+        &self.sums
+    }
+
+    /// Bytes of the largest section that other provers need.
+    pub(super) fn section_bytes(&self) -> u64 {
+        let sections = self.sections.lock();
+        sections.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0)
+    }
+
+    /// Leaves room for sections of so many bytes for as long as the result lives.
+    pub(super) fn keep_room(&self, bytes: u64) -> SectionRoom {
+        let mut sections = self.sections.lock();
+        let number = sections.last().map_or(0, |(number, _)| number + 1);
+        sections.push((number, bytes));
+        SectionRoom {
+            sections: Arc::clone(&self.sections),
+            number,
+        }
+    }
+
+    /// One key is placed at a time.
+    pub(super) fn placing(&self) -> MutexGuard<'_, ()> {
+        self.placing.lock()
+    }
+
+    /// Tables for the quotient of a domain, in about `limit` bytes; made once, they stay.
     pub(super) fn plan(
         &self,
         root_generator: RootGenerator,
         log_n: u32,
         form: QuotientForm,
+        limit: u64,
     ) -> Result<Arc<DevicePlan>> {
         let key = (root_generator, log_n, form);
         let mut plans = self.plans.lock();
         if let Some((_, plan)) = plans.iter().find(|(found, _)| *found == key) {
             return Ok(Arc::clone(plan));
         }
-        let limit = self.device().budget().state().limit;
-        let request =
-            PlanRequest::quotient(root_generator, log_n, form).within(limit / TABLE_SHARE);
-        let plan = Arc::new(DevicePlan::new(&*self.launcher, &self.upload, &request)?);
+        let share = self.device().budget().state().limit / TABLE_SHARE;
+        let request = PlanRequest::quotient(root_generator, log_n, form).within(share.min(limit));
+        let plan = Arc::new(DevicePlan::new(&*self.launcher, &self.keys, &request)?);
         plans.push((key, Arc::clone(&plan)));
         Ok(plan)
     }
 
-    /// Lets go of all tables of transforms that no proof uses.
+    /// Lets go of all tables of transforms that no prover uses.
     pub fn forget_tables(&self) {
-        self.plans.lock().clear();
+        let is_used = |plan: &Arc<DevicePlan>| Arc::strong_count(plan) > 1;
+        self.plans.lock().retain(|(_, plan)| is_used(plan));
     }
+}
+
+/// Room for a prover's sections.
+#[derive(Debug)]
+pub(super) struct SectionRoom {
+    sections: Arc<Mutex<Vec<(u64, u64)>>>,
+    number: u64,
+}
+
+impl Drop for SectionRoom {
+    fn drop(&mut self) {
+        let number = self.number;
+        self.sections.lock().retain(|(other, _)| *other != number);
+    }
+}
+
+/// Bytes of the least tables for the quotient of a domain.
+pub(super) fn least_table_bytes(
+    root_generator: RootGenerator,
+    log_n: u32,
+    form: QuotientForm,
+) -> u64 {
+    let request = PlanRequest::quotient(root_generator, log_n, form).within(0);
+    request.table_bytes()
 }
 
 impl fmt::Debug for Gpu {

@@ -3,7 +3,7 @@
 
 use cuzk_field::{Fr, Scalar};
 use cuzk_gpu_mem::{
-    Admission, Compute, PinnedBuf, Pod, Result, Scoped, Staged, StagingRequest, Stream,
+    Admission, Compute, Lent, PinnedBuf, Pod, Result, Scoped, Staged, StagingRequest, Stream,
 };
 use cuzk_kernels::witness::PackedWitness;
 
@@ -105,7 +105,32 @@ pub(super) struct WitnessInside<'cx> {
     full: Scoped<'cx, Scalar>,
 }
 
+/// A witness lent to several streams.
+pub(super) struct LentWitness<'a> {
+    bits: Lent<'a, u64>,
+    ranks: Lent<'a, u32>,
+    full: Lent<'a, Scalar>,
+}
+
+impl LentWitness<'_> {
+    pub(super) fn view(&self) -> PackedWitness<'_> {
+        PackedWitness {
+            bits: self.bits.view(),
+            ranks: self.ranks.view(),
+            full: self.full.view(),
+        }
+    }
+}
+
 impl WitnessInside<'_> {
+    pub(super) fn lend(&self, streams: &[&Stream]) -> Result<LentWitness<'_>> {
+        Ok(LentWitness {
+            bits: self.bits.view().lend(streams)?,
+            ranks: self.ranks.view().lend(streams)?,
+            full: self.full.view().lend(streams)?,
+        })
+    }
+
     pub(super) fn view(&self) -> PackedWitness<'_> {
         PackedWitness {
             bits: self.bits.view(),

@@ -8,20 +8,23 @@ mod gpu;
 mod incoming;
 mod key;
 mod matrices;
-mod points;
+mod plan;
 mod prover;
+mod section;
 mod self_test;
 mod sums;
 mod synthetic;
 #[cfg(test)]
 mod tests;
 mod witness;
+mod witness_sums;
 
 pub use error::{Error, Result};
 pub use gpu::Gpu;
 pub use key::DeviceKey;
 pub use matrices::{DeviceMatrices, HostMatrices};
-pub use prover::{DeviceComputed, DeviceProver, DeviceStaged};
+pub use plan::{KeyPlan, KeySizes, Part, Placement, Residency};
+pub use prover::{DeviceComputed, DevicePacked, DeviceProver, DeviceStaged};
 pub use self_test::self_test;
 pub use synthetic::synthetic_key;
 pub use witness::{DeviceWitness, HostWitness};

@@ -1,67 +1,100 @@
 //! A proof on a device, from the witness to the five sums.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cuzk_field::{Fr, Scalar};
 use cuzk_formats::{HBasis, Witness};
-use cuzk_gpu_mem::{Admission, Compute, OpenSpan, Recorder, Scoped, Tier};
-use cuzk_ntt::device::{DevicePlan, QuotientArrays, QuotientForm};
+use cuzk_gpu_mem::{
+    Admission, Compute, DeviceInfo, Error as Memory, Recorder, Scoped, StagingRequest, Stream, Tier,
+};
+use cuzk_ntt::device::{DevicePlan, QuotientForm};
 use rayon::prelude::*;
 
 use super::error::Result;
-use super::gpu::Gpu;
+use super::gpu::{Gpu, SectionRoom, least_table_bytes};
 use super::incoming::{HostRows, IncomingRows, IncomingWitness};
-use super::key::DeviceKey;
+use super::key::{DeviceKey, density_bytes};
 use super::matrices::{DeviceMatrices, HostMatrices};
-use super::sums::SumsPlan;
+use super::plan::{KeyPlan, KeySizes, Part};
+use super::section::SectionInput;
+use super::sums::{Beside, PendingSums, SumsPlan};
 use super::witness::HostWitness;
+use super::witness_sums::WitnessTerms;
 use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::{KeyHeader, KeyRef};
 use crate::prover::{ProveOptions, Proved};
 use crate::rows::Rows;
-use crate::setup::{Setup, Sums};
-use crate::stages::Clock;
+use crate::setup::Setup;
+use crate::stages::{Clock, StopCheck};
 use crate::synth::KeyExponents;
 
-/// How long a proof waits for device memory that others hold.
+/// How long a proof waits for device memory that others hold: proofs of this process, or whoever else.
 const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE_WITH_STRANGERS: Duration = Duration::from_secs(5);
+/// How often it asks whether to go on waiting.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A key and a circuit on a device, ready to prove with. Any number of threads may, at once.
 #[derive(Debug)]
 pub struct DeviceProver<'g, 'c> {
-    gpu: &'g Gpu,
-    setup: Setup,
-    key: DeviceKey,
-    form: QuotientForm,
-    matrices: Option<DeviceMatrices>,
+    pub(super) gpu: &'g Gpu,
+    pub(super) setup: Setup,
+    pub(super) key: Arc<DeviceKey>,
+    pub(super) form: QuotientForm,
+    tables: Arc<DevicePlan>,
+    pub(super) matrices: Option<DeviceMatrices>,
     /// For naming the first violated constraint.
     circuit: Option<Circuit<'c>>,
+    _room: SectionRoom,
 }
 
-/// A proof after its first phase, [`DeviceProver::stage`]: what it brings is on its way to the device, and the
-/// memory it will need is promised. Wiped when dropped.
+/// A proof whose witness is in pinned memory, and what it needs of the device: [`DeviceProver::pack`]. Wiped when
+/// dropped.
+#[derive(Debug)]
+pub struct DevicePacked {
+    witness: HostWitness,
+    rows: Option<HostRows>,
+    sums: SumsPlan,
+    staging: Vec<StagingRequest>,
+    compute_bytes: u64,
+    clock: Clock,
+}
+
+impl DevicePacked {
+    /// What is staged before the compute section where there is room, in order of preference.
+    pub fn staging(&self) -> &[StagingRequest] {
+        &self.staging
+    }
+
+    /// Device bytes of the section besides.
+    pub fn compute_bytes(&self) -> u64 {
+        self.compute_bytes
+    }
+}
+
+/// A proof after its first phase, [`DeviceProver::stage`]: what it brings is on its way to the device. Wiped when
+/// dropped.
 #[derive(Debug)]
 pub struct DeviceStaged {
-    admission: Admission,
-    plan: Arc<DevicePlan>,
     sums: SumsPlan,
     witness: IncomingWitness,
     rows: Option<IncomingRows>,
+    tier: Tier,
     clock: Clock,
 }
 
 impl DeviceStaged {
     /// How much of it is staged before the compute section.
     pub fn tier(&self) -> Tier {
-        self.admission.plan().tier()
+        self.tier
     }
 }
 
-/// A proof after its second phase, [`DeviceProver::compute`]: the five sums, wiped when dropped.
+/// A proof after its second phase, [`DeviceProver::compute`]: the windows of the five sums, wiped when dropped.
 pub struct DeviceComputed {
-    sums: Sums,
+    sums: PendingSums,
     clock: Clock,
 }
 
@@ -71,78 +104,144 @@ impl std::fmt::Debug for DeviceComputed {
     }
 }
 
-/// Where A w and B w come from.
-enum RowsSource {
-    Matrices,
-    Given(HostRows),
+/// A circuit that has neither matrices nor rows.
+pub(super) fn no_rows() -> super::Error {
+    Error::Circuit {
+        what: "it has neither matrices nor rows".into(),
+    }
+    .into()
 }
 
 impl<'g, 'c> DeviceProver<'g, 'c> {
-    /// Checks a key and a circuit and puts both on the device. Of [`Circuit::Rows`] the variables
-    /// matter, not the rows: those come with [`DeviceProver::prove_rows`].
+    /// Checks a key and a circuit and puts both on the device: of the key as much as there is room for beside its
+    /// proofs, the rest into pinned memory ([`KeyPlan`]). Of [`Circuit::Rows`] the variables matter, not the rows: those
+    /// come with [`DeviceProver::prove_rows`].
     ///
     /// # Errors
-    /// As [`crate::Prover::new`] and [`crate::Prover::prove`]; when the device has no room.
+    /// As [`crate::Prover::new`] and [`crate::Prover::prove`]; [`super::Error::TooSmall`].
     pub fn new<'k>(gpu: &'g Gpu, key: impl Into<KeyRef<'k>>, circuit: Circuit<'c>) -> Result<Self> {
-        let key = key.into();
+        Self::upload(gpu, &key.into(), circuit, KeyPlan::choose)
+    }
+
+    /// The same with these parts of the key on the device, and no others: for measurements and tests.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::new`]; when the device has no room for them.
+    pub fn with_parts<'k>(
+        gpu: &'g Gpu,
+        key: impl Into<KeyRef<'k>>,
+        circuit: Circuit<'c>,
+        parts: &[Part],
+    ) -> Result<Self> {
+        Self::upload(gpu, &key.into(), circuit, placing(parts))
+    }
+
+    fn upload(
+        gpu: &'g Gpu,
+        key: &KeyRef<'_>,
+        circuit: Circuit<'c>,
+        choose: impl FnOnce(&DeviceInfo, &KeySizes, u64, u64) -> Result<KeyPlan>,
+    ) -> Result<Self> {
         key.check()?;
         let setup = Setup::new(key.header())?;
         circuit.check(&setup.header)?;
         let variables = circuit.query_variables(&setup.header, key.variables)?;
-        let device_key = DeviceKey::upload(gpu.upload(), &key, variables.as_ref())?;
-        Self::with_key(gpu, setup, device_key, circuit)
+        Self::place(gpu, setup, circuit, choose, |plan| {
+            DeviceKey::upload(gpu, plan, key, variables.as_ref()).map(Arc::new)
+        })
     }
 
-    /// The same for a synthetic key, whose points are made on the device.
+    /// A prover for a synthetic key, whose points are made on the device.
     ///
     /// # Errors
     /// As [`DeviceProver::new`].
     pub fn synthetic(gpu: &'g Gpu, exponents: &KeyExponents, circuit: Circuit<'c>) -> Result<Self> {
+        Self::generate(gpu, exponents, circuit, KeyPlan::choose)
+    }
+
+    /// The same with these parts of the key on the device, and no others: for measurements.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::with_parts`].
+    pub fn synthetic_with_parts(
+        gpu: &'g Gpu,
+        exponents: &KeyExponents,
+        circuit: Circuit<'c>,
+        parts: &[Part],
+    ) -> Result<Self> {
+        Self::generate(gpu, exponents, circuit, placing(parts))
+    }
+
+    fn generate(
+        gpu: &'g Gpu,
+        exponents: &KeyExponents,
+        circuit: Circuit<'c>,
+        choose: impl FnOnce(&DeviceInfo, &KeySizes, u64, u64) -> Result<KeyPlan>,
+    ) -> Result<Self> {
         let setup = Setup::new(exponents.header())?;
         circuit.check(&setup.header)?;
         let variables = circuit.query_variables(&setup.header, None)?;
-        let key = DeviceKey::generate(gpu, exponents, variables.as_ref())?;
-        Self::with_key(gpu, setup, key, circuit)
+        Self::place(gpu, setup, circuit, choose, |plan| {
+            DeviceKey::generate(gpu, plan, exponents, variables.as_ref()).map(Arc::new)
+        })
     }
 
-    fn with_key(gpu: &'g Gpu, setup: Setup, key: DeviceKey, circuit: Circuit<'c>) -> Result<Self> {
+    /// Puts matrices on the device, then the key where there is room.
+    fn place(
+        gpu: &'g Gpu,
+        setup: Setup,
+        circuit: Circuit<'c>,
+        choose: impl FnOnce(&DeviceInfo, &KeySizes, u64, u64) -> Result<KeyPlan>,
+        key: impl FnOnce(KeyPlan) -> Result<Arc<DeviceKey>>,
+    ) -> Result<Self> {
         let header = &setup.header;
-        let form = match header.flavour.h_basis {
-            HBasis::OddLagrange => QuotientForm::OddValues,
-            HBasis::TauPowers => QuotientForm::Coefficients,
-            HBasis::CosetLagrange { shift } if is_odd_root(header, shift) => {
-                QuotientForm::OddProducts
-            }
-            other => {
-                return Err(Error::Key {
-                    what: format!("its H basis {other:?} is not supported"),
-                }
-                .into());
-            }
-        };
+        let (root_generator, log_n) = (
+            header.flavour.root_generator,
+            header.domain_size.trailing_zeros(),
+        );
+        let form = form_of(header)?;
+        let _placing = gpu.placing();
         let matrices = match HostMatrices::of_circuit(&circuit) {
             None => None,
-            Some(host) => Some(DeviceMatrices::upload(
-                gpu.upload(),
-                host,
-                header.num_variables,
-            )?),
+            Some(host) => {
+                let matrices = DeviceMatrices::upload(gpu.keys(), host, header.num_variables)?;
+                Some(matrices)
+            }
         };
-        let circuit = match circuit {
-            Circuit::Rows { .. } => None,
-            circuit => Some(circuit),
-        };
+        let mut sizes = KeySizes::of(header, form);
+        sizes.fixed_bytes = density_bytes(header) + least_table_bytes(root_generator, log_n, form);
+        sizes.rows_scratch_bytes = rows_scratch_bytes(matrices.as_ref());
+        let device = gpu.device();
+        let (room, others) = (device.room()?, gpu.section_bytes());
+        let plan = choose(device.info(), &sizes, room, others)?;
+        let mib = |bytes: u64| bytes >> 20;
+        tracing::info!(
+            key = %plan.residency(),
+            key_mib = mib(plan.key_bytes()),
+            section_mib = mib(plan.section_bytes()),
+            room_mib = mib(room),
+            "residency"
+        );
+        let room = gpu.keep_room(plan.section_bytes());
+        let table_bytes = sizes.fixed_bytes + plan.spare_bytes() / 2;
+        let key = key(plan)?;
+        let tables = gpu.plan(root_generator, log_n, form, table_bytes)?;
         Ok(Self {
             gpu,
             setup,
             key,
             form,
+            tables,
             matrices,
-            circuit,
+            circuit: match circuit {
+                Circuit::Rows { .. } => None,
+                circuit => Some(circuit),
+            },
+            _room: room,
         })
     }
 
-    /// The key on the device.
+    /// The key, on the device or beside it.
     pub fn key(&self) -> &DeviceKey {
         &self.key
     }
@@ -166,9 +265,8 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         options: &ProveOptions,
         recorder: Option<&Recorder>,
     ) -> Result<Proved> {
-        let staged = self.stage(witness, options)?;
-        let computed = self.compute(staged, options, recorder)?;
-        self.finish(computed, witness, options)
+        let packed = self.pack(witness, options)?;
+        self.prove_packed(packed, witness, options, recorder)
     }
 
     /// Proves from rows that the caller has evaluated, those of the inputs included.
@@ -181,37 +279,44 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         witness: &Witness,
         options: &ProveOptions,
     ) -> Result<Proved> {
-        let staged = self.stage_rows(rows, witness, options)?;
-        let computed = self.compute(staged, options, None)?;
+        let packed = self.pack_rows(rows, witness, options)?;
+        self.prove_packed(packed, witness, options, None)
+    }
+
+    fn prove_packed(
+        &self,
+        packed: DevicePacked,
+        witness: &Witness,
+        options: &ProveOptions,
+        recorder: Option<&Recorder>,
+    ) -> Result<Proved> {
+        let (admission, staged) = self.stage(packed, options)?;
+        let computed = self.compute(admission, staged, options, recorder)?;
         self.finish(computed, witness, options)
     }
 
-    /// The first of a proof's three phases: packs the witness, waits for the device to have room, and
-    /// begins the uploads for which there is room already. Another proof may be computing meanwhile.
+    /// What comes before the first of a proof's three phases, and asks nothing of the device: packs the witness, and says
+    /// what the proof needs.
     ///
     /// # Errors
     /// As [`DeviceProver::prove`].
-    pub fn stage(&self, witness: &Witness, options: &ProveOptions) -> Result<DeviceStaged> {
+    pub fn pack(&self, witness: &Witness, options: &ProveOptions) -> Result<DevicePacked> {
         if self.matrices.is_none() {
-            return Err(Error::Circuit {
-                what: "it has neither matrices nor rows".into(),
-            }
-            .into());
+            return Err(no_rows());
         }
-        let clock = Clock::new(options);
-        self.stage_from(RowsSource::Matrices, witness.values(), clock)
+        self.pack_from(None, witness.values(), Clock::new(options))
     }
 
     /// The same, with rows that the caller has evaluated.
     ///
     /// # Errors
     /// As [`DeviceProver::prove`].
-    pub fn stage_rows(
+    pub fn pack_rows(
         &self,
         rows: &Rows,
         witness: &Witness,
         options: &ProveOptions,
-    ) -> Result<DeviceStaged> {
+    ) -> Result<DevicePacked> {
         let (expected, found) = (self.setup.header.domain_size, rows.len());
         if found > expected {
             return Err(Error::CircuitMismatch {
@@ -223,7 +328,85 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         }
         let mut clock = Clock::new(options);
         let rows = clock.run("pin rows", || self.pin(rows))??;
-        self.stage_from(RowsSource::Given(rows), witness.values(), clock)
+        self.pack_from(Some(rows), witness.values(), clock)
+    }
+
+    /// The first phase: waits for the device to have room, and begins the uploads for which there is room already.
+    /// Another proof may be computing meanwhile.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::prove`].
+    pub fn stage(
+        &self,
+        mut packed: DevicePacked,
+        options: &ProveOptions,
+    ) -> Result<(Admission, DeviceStaged)> {
+        packed.clock.resume(options);
+        let (staging, compute_bytes) = (&packed.staging, packed.compute_bytes);
+        let stop = options.stop.as_ref();
+        let admit = || self.admit(staging, compute_bytes, stop);
+        let mut admission = packed.clock.run("admit", admit)??;
+        let staged = self.stage_admitted(packed, &mut admission, self.gpu.upload(), options)?;
+        Ok((admission, staged))
+    }
+
+    fn admit(
+        &self,
+        staging: &[StagingRequest],
+        compute_bytes: u64,
+        stop: Option<&StopCheck>,
+    ) -> Result<Admission> {
+        let device = self.gpu.device();
+        let begun = Instant::now();
+        let mut among_us = begun;
+        loop {
+            if stop.is_some_and(StopCheck::is_stopped) {
+                return Err(Error::Stopped.into());
+            }
+            let state = device.budget().state();
+            if state.largest_claim > 0 || state.promised > 0 {
+                among_us = Instant::now();
+            }
+            let is_patient =
+                begun.elapsed() < PATIENCE && among_us.elapsed() < PATIENCE_WITH_STRANGERS;
+            match device.admit("proof", staging, compute_bytes, ASK_AGAIN) {
+                Err(Memory::OutOfMemory(_)) if is_patient => {}
+                admitted => return Ok(admitted?),
+            }
+        }
+    }
+
+    /// The first phase under an admission of what [`DevicePacked`] asks for: begins the uploads, on `upload`.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::prove`].
+    pub fn stage_admitted(
+        &self,
+        packed: DevicePacked,
+        admission: &mut Admission,
+        upload: &Stream,
+        options: &ProveOptions,
+    ) -> Result<DeviceStaged> {
+        let DevicePacked {
+            witness,
+            rows,
+            sums,
+            mut clock,
+            ..
+        } = packed;
+        clock.resume(options);
+        let witness = IncomingWitness::stage(admission, upload, witness)?;
+        let rows = match rows {
+            None => None,
+            Some(rows) => Some(IncomingRows::stage(admission, upload, rows)?),
+        };
+        Ok(DeviceStaged {
+            sums,
+            witness,
+            rows,
+            tier: admission.plan().tier(),
+            clock,
+        })
     }
 
     /// The second: rows, quotient and sums, in a compute section.
@@ -232,25 +415,53 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
     /// As [`DeviceProver::prove`].
     pub fn compute(
         &self,
+        admission: Admission,
+        mut staged: DeviceStaged,
+        options: &ProveOptions,
+        recorder: Option<&Recorder>,
+    ) -> Result<DeviceComputed> {
+        staged.clock.resume(options);
+        let device = self.gpu.device();
+        device.compute_admitted(admission, recorder.cloned(), |cx| {
+            self.compute_in(cx, staged, options, recorder)
+        })?
+    }
+
+    /// The second phase in a section that is open already.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::prove`].
+    pub fn compute_in(
+        &self,
+        cx: &Compute<'_>,
         staged: DeviceStaged,
         options: &ProveOptions,
         recorder: Option<&Recorder>,
     ) -> Result<DeviceComputed> {
         let DeviceStaged {
-            admission,
-            plan,
             sums,
             witness,
             rows,
             mut clock,
+            ..
         } = staged;
         clock.resume(options);
-        let device = self.gpu.device();
+        let [h, others] = self.gpu.key_uploads();
+        let input = SectionInput {
+            plan: &self.tables,
+            sums: &sums,
+            witness,
+            rows,
+            stop: options.stop.as_ref(),
+            recorder,
+        };
+        for uploads in [h, others] {
+            uploads.set_recorder(recorder.cloned());
+        }
         let sums = clock.run("compute", || {
-            device.compute_admitted(admission, recorder.cloned(), |cx| {
-                self.section(cx, &plan, &sums, witness, rows, recorder)
-            })
-        })???;
+            // The ends of these scopes wait for parts of the key that come over the bus, if any do.
+            h.scope(|h| others.scope(|others| self.section(cx, h, others, input)))
+        })????;
         Ok(DeviceComputed { sums, clock })
     }
 
@@ -269,6 +480,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         clock.resume(options);
         let witness = witness.values();
         self.setup.check_witness(witness)?;
+        let sums = clock.run("windows", || sums.finish())??;
         let public_values = witness[1..self.setup.header.num_inputs()].to_vec();
         let finished = self
             .setup
@@ -305,48 +517,47 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         })
     }
 
-    fn stage_from(
+    fn pack_from(
         &self,
-        rows: RowsSource,
+        rows: Option<HostRows>,
         witness: &[Scalar],
         mut clock: Clock,
-    ) -> Result<DeviceStaged> {
+    ) -> Result<DevicePacked> {
         self.setup.check_witness(witness)?;
         let device = self.gpu.device();
-        let header = &self.setup.header;
-        let n = header.domain_size;
-        let root_generator = header.flavour.root_generator;
-        let plan = self
-            .gpu
-            .plan(root_generator, n.trailing_zeros(), self.form)?;
         let packed = clock.run("pack", || HostWitness::pack(device.host(), witness))??;
-
-        let mut requests = IncomingWitness::requests(&packed).to_vec();
-        if let RowsSource::Given(rows) = &rows {
-            requests.extend(IncomingRows::requests(rows));
+        let mut staging = IncomingWitness::requests(&packed).to_vec();
+        if let Some(rows) = &rows {
+            staging.extend(IncomingRows::requests(rows));
         }
-        // Beside the scratch of the sums lies one array, the quotient's scalars.
-        let staged: u64 = requests.iter().map(|request| request.bytes).sum();
-        let room = device.usable()?.saturating_sub(staged + 32 * n as u64);
-        let sums = SumsPlan::new(self.gpu, &self.key, room)?;
-        let compute_bytes = self.compute_bytes(&rows, sums.scratch_bytes());
-        let mut admission = clock.run("admit", || {
-            device.admit("proof", &requests, compute_bytes, PATIENCE)
-        })??;
-        let upload = self.gpu.upload();
-        let witness = IncomingWitness::stage(&mut admission, upload, packed)?;
-        let rows = match rows {
-            RowsSource::Matrices => None,
-            RowsSource::Given(rows) => Some(IncomingRows::stage(&mut admission, upload, rows)?),
+        let staged: u64 = staging.iter().map(|request| request.bytes).sum();
+        let terms = WitnessTerms {
+            variables: packed.bits.len() * 32,
+            ones: packed.num_ones(),
+            full: packed.num_full(),
         };
-        Ok(DeviceStaged {
-            admission,
-            plan,
-            sums,
-            witness,
+        let beside = self.beside_sums(rows.is_some());
+        let room = device.room()?.saturating_sub(staged);
+        let sums = SumsPlan::new(self.gpu, &self.key, terms, beside, room)?;
+        Ok(DevicePacked {
+            compute_bytes: sums.section_bytes(beside),
+            witness: packed,
             rows,
+            sums,
+            staging,
             clock,
         })
+    }
+
+    /// What a section needs beside the sums and what is staged.
+    fn beside_sums(&self, rows_are_given: bool) -> Beside {
+        let array = 32 * self.setup.header.domain_size as u64;
+        let given = if rows_are_given { 2 } else { 0 };
+        let arrays = self.form.arrays() as u64 - given;
+        Beside {
+            array,
+            quotient: arrays * array + rows_scratch_bytes(self.matrices.as_ref()),
+        }
     }
 
     /// Why a proof does not verify.
@@ -364,94 +575,30 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             },
         }
     }
+}
 
-    /// Device bytes of the section besides what is staged: the quotient's arrays first, then one of them
-    /// beside the scratch of the sums.
-    fn compute_bytes(&self, rows: &RowsSource, sums_bytes: u64) -> u64 {
-        let array = 32 * self.setup.header.domain_size as u64;
-        let given = match rows {
-            RowsSource::Matrices => 0,
-            RowsSource::Given(_) => 2,
-        };
-        let scratch = self
-            .matrices
-            .as_ref()
-            .map_or(0, |m| 32 * m.scratch_len() as u64);
-        let quotient = (self.form.arrays() as u64 - given) * array + scratch;
-        quotient.max(array + sums_bytes)
-    }
+/// A choice that is made already.
+fn placing(
+    parts: &[Part],
+) -> impl FnOnce(&DeviceInfo, &KeySizes, u64, u64) -> Result<KeyPlan> + '_ {
+    |info, sizes, _, _| KeyPlan::of_parts(info, sizes, parts)
+}
 
-    /// The section: everything that runs while no other proof computes.
-    fn section(
-        &self,
-        cx: &Compute<'_>,
-        plan: &DevicePlan,
-        sums: &SumsPlan,
-        witness: IncomingWitness,
-        rows: Option<IncomingRows>,
-        recorder: Option<&Recorder>,
-    ) -> Result<Sums> {
-        let span = |label| match recorder {
-            None => Ok(None),
-            Some(recorder) => recorder.span(label, 0, cx.stream()).map(Some),
-        };
-        let end = |span: Option<OpenSpan>| span.map(|span| span.end(cx.stream()));
-        let (launcher, stream) = (self.gpu.launcher(), cx.stream());
-        let n = self.setup.header.domain_size;
-        let witness = witness.enter(cx)?;
-        let rows_span = span("rows")?;
-        let counting = SumsPlan::count(cx, self.gpu, &self.key, witness.view())?;
-        let (mut a, mut b, rows) = match (rows, &self.matrices) {
-            (Some(rows), _) => {
-                let [a, b] = rows.enter(cx)?;
-                (a, b, n)
-            }
-            (None, Some(matrices)) => {
-                let mut a = secret::<Fr>(cx, "d_a", n)?;
-                let mut b = secret::<Fr>(cx, "d_b", n)?;
-                let mut scratch = secret(cx, "row segments", matrices.scratch_len())?;
-                let rows = matrices.num_rows();
-                matrices.evaluate(
-                    launcher,
-                    stream,
-                    witness.view(),
-                    scratch.view_mut(),
-                    a.view_mut().slice(..rows),
-                    b.view_mut().slice(..rows),
-                )?;
-                (a, b, rows)
-            }
-            (None, None) => {
-                return Err(Error::Circuit {
-                    what: "it has neither matrices nor rows".into(),
-                }
-                .into());
-            }
-        };
-        end(rows_span);
-        let quotient_span = span("quotient")?;
-        let mut c = match self.form.arrays() {
-            2 => None,
-            _ => Some(secret::<Fr>(cx, "d_c", n)?),
-        };
-        let arrays = QuotientArrays {
-            a: a.view_mut(),
-            b: b.view_mut(),
-            c: c.as_mut().map(Scoped::view_mut),
-            rows,
-        };
-        let log_n = n.trailing_zeros();
-        let h = plan.quotient(launcher, stream, log_n, self.form, arrays)?;
-        drop((b, c));
-        end(quotient_span);
-        let h_span = span("H sum")?;
-        let h = sums.begin_h(cx, self.gpu, &self.key, h.into_view())?;
-        drop(a);
-        end(h_span);
-        let sums_span = span("witness sums")?;
-        let begun = sums.begin(cx, self.gpu, &self.key, witness.view(), counting)?;
-        end(sums_span);
-        begun.finish(h)
+fn rows_scratch_bytes(matrices: Option<&DeviceMatrices>) -> u64 {
+    matrices.map_or(0, |matrices| 32 * matrices.scratch_len() as u64)
+}
+
+/// What the H sum of a key takes.
+pub(super) fn form_of(header: &KeyHeader) -> Result<QuotientForm, Error> {
+    match header.flavour.h_basis {
+        HBasis::OddLagrange => Ok(QuotientForm::OddValues),
+        HBasis::TauPowers => Ok(QuotientForm::Coefficients),
+        HBasis::CosetLagrange { shift } if is_odd_root(header, shift) => {
+            Ok(QuotientForm::OddProducts)
+        }
+        other => Err(Error::Key {
+            what: format!("its H basis {other:?} is not supported"),
+        }),
     }
 }
 

@@ -1,181 +1,240 @@
 //! The five sums: H over the quotient, L, A, B1 and B2 over the witness.
 
+use std::sync::Arc;
+
 use cuzk_field::{Affine, Fp, Fp2, Scalar, Xyzz};
-use cuzk_gpu_mem::{Compute, DeviceView, PinnedBuf, Scoped};
+use cuzk_gpu_mem::{
+    Compute, DeviceInfo, DeviceView, DeviceViewMut, PinnedBuf, Stream, TransferScope,
+};
 use cuzk_kernels::DeviceCurve;
 use cuzk_kernels::bucket_sort::Scalars;
-use cuzk_kernels::sparse_terms::{self, BaseSet};
 use cuzk_kernels::witness::PackedWitness;
-use cuzk_msm::device::{
-    MsmPlan, Pending, PendingCounts, SparsePlan, TermCounts, count_scratch_bytes, count_terms,
-};
+use cuzk_msm::device::{MsmPlan, Pending, Streams};
+use rayon::prelude::*;
 
 use super::error::Result;
 use super::gpu::Gpu;
-use super::key::{DeviceKey, Members, SparseQuery};
+use super::key::{DeviceKey, Points};
+use super::plan::{Part, Placement, within_or_least};
 use super::prover::secret;
+use super::witness_sums::{Counting, SparseSums, WitnessTerms};
 use crate::setup::Sums;
 
-/// Scratch that no sum needs more than, in multiples of what H takes at its best.
-const SCRATCH: u64 = 2;
+/// Rows from which on sums over the witness come behind the H sum, not beside it: that one has all of the device's
+/// attention then.
+const BESIDE_ROWS: usize = 1 << 25;
 
-/// How the sums of a key are computed: what is known before the witness is.
+/// How the sums of a proof are computed: what is known before the device has the witness.
 #[derive(Debug)]
 pub(super) struct SumsPlan {
     h: MsmPlan<Fp>,
-    scratch_limit: u64,
+    witness: SparseSums,
+    /// Whether the sums over the witness have a stream and scratch of their own, and run beside all else.
+    pub(super) is_beside: bool,
 }
 
-/// The numbers of terms, on their way to the host.
-pub(super) struct Counting<'cx> {
-    pending: PendingCounts,
-    _scratch: Scoped<'cx, u8>,
-}
-
-impl SparseQuery {
-    fn set(&self, first_point: usize) -> BaseSet<'_> {
-        let members = match &self.members {
-            Members::Range(range) => sparse_terms::Members::Range(range.clone()),
-            Members::Bitmap(bitmap) => sparse_terms::Members::Bitmap {
-                words: bitmap.words.view(),
-                ranks: bitmap.ranks.view(),
-            },
-        };
-        BaseSet {
-            members,
-            // Buffers have fewer points than 2^30, or no plan would have been made.
-            first_base: first_point as u32,
-        }
-    }
-}
-
-/// Scratch of a sum, and the pinned memory that its result goes to.
-fn memory<'cx, F: DeviceCurve>(
-    cx: &Compute<'cx>,
-    bytes: u64,
-    result_len: usize,
-) -> Result<(Scoped<'cx, u8>, PinnedBuf<Xyzz<F>>)> {
-    let scratch = secret(cx, "sums", usize::try_from(bytes).unwrap_or(usize::MAX))?;
-    let mut result = cx.device().host().pinned("sums", result_len)?;
-    result.mark_secret();
-    Ok((scratch, result))
+/// What a section needs beside the sums, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    /// One array of n elements.
+    pub(super) array: u64,
+    /// Rows and quotient, which are over when the sums begin.
+    pub(super) quotient: u64,
 }
 
 impl SumsPlan {
-    /// A plan in at most `limit` bytes of scratch.
-    pub(super) fn new(gpu: &Gpu, key: &DeviceKey, limit: u64) -> Result<Self> {
-        let (info, bases) = (gpu.device().info(), key.h.len());
-        let best = MsmPlan::<Fp>::resident(info, bases, 1, u64::MAX)?;
-        // Tiny sums of few windows, and large ones of many bases, both fit into this.
-        let wanted = (SCRATCH * best.footprint().device).max(64 << 20);
-        let scratch_limit = wanted.min(limit);
-        let h = match best.footprint().device <= scratch_limit {
-            true => best,
-            false => MsmPlan::resident(info, bases, 1, scratch_limit)?,
+    /// A plan in a section of at most `room` bytes, or of the least that works.
+    pub(super) fn new(
+        gpu: &Gpu,
+        key: &DeviceKey,
+        terms: WitnessTerms,
+        beside: Beside,
+        room: u64,
+    ) -> Result<Self> {
+        let info = gpu.device().info();
+        let (n, streams) = (key.header().domain_size, gpu.sum_streams());
+        let is_streamed = Part::ALL
+            .iter()
+            .any(|part| *part != Part::H && key.plan().placement(*part) == Placement::Host);
+        let best_h = h_plan(key, info, Some(streams), u64::MAX)?;
+        let best = SparseSums::new(key, info, terms, u64::MAX)?;
+        let with_h = |h: u64| beside.quotient.max(beside.array + h);
+        let (h_bytes, witness_bytes) = (best_h.footprint().device, best.scratch_bytes());
+        if (n < BESIDE_ROWS || is_streamed) && with_h(h_bytes) + witness_bytes <= room {
+            return Ok(Self {
+                h: best_h,
+                witness: best,
+                is_beside: true,
+            });
+        }
+        if is_streamed {
+            // What the quotient leaves is the H sum's; what is left beside is enough for small batches.
+            let left = beside.quotient - beside.array;
+            if let Ok(h) = h_plan(key, info, Some(streams), left) {
+                let left = room.saturating_sub(with_h(h.footprint().device));
+                if let Ok(witness) = SparseSums::new(key, info, terms, left) {
+                    return Ok(Self {
+                        h,
+                        witness,
+                        is_beside: true,
+                    });
+                }
+            }
+        }
+        let h_limit = room.saturating_sub(beside.array);
+        let h = match h_bytes <= h_limit {
+            true => best_h,
+            false => within_or_least(h_limit, |limit| h_plan(key, info, Some(streams), limit))?,
         };
-        Ok(Self { h, scratch_limit })
+        let witness = match witness_bytes <= room {
+            true => best,
+            false => within_or_least(room, |limit| SparseSums::new(key, info, terms, limit))?,
+        };
+        Ok(Self {
+            h,
+            witness,
+            is_beside: false,
+        })
     }
 
-    /// Bytes of scratch on the device at most.
+    /// Bytes of a section with these sums.
+    pub(super) fn section_bytes(&self, beside: Beside) -> u64 {
+        let h = beside.array + self.h.footprint().device;
+        let first = beside.quotient.max(h);
+        match self.is_beside {
+            true => first + self.scratch_bytes(),
+            false => first.max(self.scratch_bytes()),
+        }
+    }
+
+    /// Bytes of scratch that the sums over the witness take, one after another.
     pub(super) fn scratch_bytes(&self) -> u64 {
-        self.scratch_limit
+        self.witness.scratch_bytes()
     }
 
     /// Counts the terms of A, B and L. Put it on the stream as soon as the witness is there.
     pub(super) fn count<'cx>(
+        &self,
         cx: &Compute<'cx>,
         gpu: &Gpu,
         key: &DeviceKey,
         witness: PackedWitness<'_>,
     ) -> Result<Counting<'cx>> {
-        let sets = [&key.a, &key.b, &key.l].map(|query| query.set(0));
-        let bytes = count_scratch_bytes(key.header().num_variables, sets.len());
-        let mut scratch = secret(cx, "counts", bytes)?;
-        let mut counts = cx.device().host().pinned("counts", 2 * sets.len())?;
-        counts.mark_secret();
-        let (launcher, stream) = (gpu.launcher(), cx.stream());
-        let to = scratch.view_mut();
-        let pending = count_terms(launcher, stream, witness, &sets, to, counts)?;
-        Ok(Counting {
-            pending,
-            _scratch: scratch,
-        })
+        self.witness.count(cx, gpu, key, witness)
     }
 
     /// Puts the H sum on the stream.
-    pub(super) fn begin_h(
+    pub(super) fn begin_h<'env>(
         &self,
         cx: &Compute<'_>,
         gpu: &Gpu,
-        key: &DeviceKey,
+        key: &'env DeviceKey,
+        uploads: &TransferScope<'_, 'env>,
         h: DeviceView<'_, Scalar>,
     ) -> Result<Pending<Fp>> {
         let plan = &self.h;
-        let (mut scratch, result) = memory(cx, plan.footprint().device, plan.result_len())?;
-        // The coefficient of tau^(n - 1) is zero, and there is no point for it.
-        let scalars = Scalars::Canonical(h.slice(..key.h.len()));
+        let bytes = usize::try_from(plan.footprint().device).unwrap_or(usize::MAX);
+        let mut scratch = secret(cx, "H sum", bytes)?;
+        let result = result(cx, plan.result_len())?;
         let (launcher, stream) = (gpu.launcher(), cx.stream());
-        let (bases, scratch) = (key.h.view(), scratch.view_mut());
-        Ok(plan.run(launcher, stream, bases, &[scalars], scratch, result)?)
+        let scratch = scratch.view_mut();
+        match &key.h {
+            Points::Device(points) => {
+                // The coefficient of tau^(n - 1) is zero, and there is no point for it.
+                let scalars = [Scalars::Canonical(h.slice(..points.len()))];
+                Ok(plan.run(launcher, stream, points.view(), &scalars, scratch, result)?)
+            }
+            Points::Host(points) => {
+                let scalars = [Scalars::Canonical(h.slice(..points.len()))];
+                let bases: [&[_]; 1] = [points];
+                Ok(plan
+                    .run_streamed(launcher, stream, uploads, &bases, &scalars, scratch, result)?)
+            }
+            Points::Shared(_) => unreachable!("H has a buffer of its own"),
+        }
     }
 
-    /// Puts the sums over the witness on the stream. Waits for the counts, not for the sums before.
-    pub(super) fn begin(
+    /// Puts the sums over the witness on `stream`. Waits for the counts, not for what came before. All views are lent
+    /// to the stream where it is not the section's.
+    #[expect(clippy::too_many_arguments, reason = "what there is to say")]
+    pub(super) fn begin<'env>(
         &self,
         cx: &Compute<'_>,
         gpu: &Gpu,
-        key: &DeviceKey,
+        key: &'env DeviceKey,
+        stream: &Stream,
+        uploads: &TransferScope<'_, 'env>,
         witness: PackedWitness<'_>,
         counting: Counting<'_>,
-    ) -> Result<BegunSums> {
-        let counts = counting.pending.wait()?;
-        let g1_sets = [&key.a, &key.b, &key.l].map(|query| query.set(query.first_point));
-        let g2_sets = [key.b.set(0)];
-        let (bases, points) = (key.sparse_g1.view(), key.b_g2.view());
-        Ok(BegunSums {
-            g1: self.begin_in::<Fp>(cx, gpu, bases, witness, &g1_sets, &counts)?,
-            g2: self.begin_in::<Fp2>(cx, gpu, points, witness, &g2_sets, &counts[1..2])?,
-        })
-    }
-
-    fn begin_in<F: DeviceCurve>(
-        &self,
-        cx: &Compute<'_>,
-        gpu: &Gpu,
-        bases: DeviceView<'_, Affine<F>>,
-        witness: PackedWitness<'_>,
-        sets: &[BaseSet<'_>],
-        counts: &[TermCounts],
-    ) -> Result<Pending<F>> {
-        let (launcher, stream) = (gpu.launcher(), cx.stream());
-        let info = cx.device().info();
-        let variables = witness.bits.len() * 32;
-        let plan = SparsePlan::<F>::new(info, variables, counts, self.scratch_limit)?;
-        let (mut scratch, result) = memory(cx, plan.footprint().device, plan.result_len())?;
-        let scratch = scratch.view_mut();
-        Ok(plan.run(launcher, stream, bases, witness, sets, scratch, result)?)
+        scratch: DeviceViewMut<'_, u8>,
+    ) -> Result<PendingWitnessSums> {
+        self.witness
+            .begin(cx, gpu, key, stream, uploads, witness, counting, scratch)
     }
 }
 
-/// The sums over the witness, under way.
-pub(super) struct BegunSums {
-    /// A, B1, L.
-    g1: Pending<Fp>,
-    g2: Pending<Fp2>,
+fn h_plan(
+    key: &DeviceKey,
+    info: &DeviceInfo,
+    streams: Option<&Arc<Streams>>,
+    limit: u64,
+) -> Result<MsmPlan<Fp>> {
+    Ok(match &key.h {
+        Points::Host(points) => MsmPlan::streamed_beside(streams, info, points.len(), 1, limit)?,
+        Points::Device(points) => MsmPlan::resident_beside(streams, info, points.len(), 1, limit)?,
+        Points::Shared(_) => unreachable!("H has a buffer of its own"),
+    })
 }
 
-impl BegunSums {
-    /// Waits for all.
-    pub(super) fn finish(self, h: Pending<Fp>) -> Result<Sums> {
-        let (h, g1, g2) = (wait(h)?, wait(self.g1)?, wait(self.g2)?);
-        let [h, a, b_g1, l] = [h[0], g1[0], g1[1], g1[2]].map(Xyzz::from);
-        Ok(Sums {
-            h,
-            l,
-            a,
-            b_g1,
-            b_g2: Xyzz::from(g2[0]),
-        })
+/// Pinned memory for the points of a sum's windows.
+pub(super) fn result<F: DeviceCurve>(
+    cx: &Compute<'_>,
+    len: usize,
+) -> cuzk_gpu_mem::Result<PinnedBuf<Xyzz<F>>> {
+    let mut result = cx.device().host().pinned("sums", len)?;
+    result.mark_secret();
+    Ok(result)
+}
+
+/// Sums over the witness, under way: those in G1 with the parts that each is of.
+pub(super) struct PendingWitnessSums {
+    pub(super) g1: Vec<(Vec<Part>, Pending<Fp>)>,
+    pub(super) g2: Pending<Fp2>,
+}
+
+/// All sums of a proof, under way or done on the device. What is left to the host needs no device.
+pub(super) struct PendingSums {
+    pub(super) h: Pending<Fp>,
+    pub(super) witness: PendingWitnessSums,
+}
+
+impl PendingSums {
+    /// Waits for all, and adds up their windows in parallel.
+    pub(super) fn finish(self) -> Result<Sums> {
+        let Self { h, witness } = self;
+        let PendingWitnessSums { g1, g2 } = witness;
+        let mut all: Vec<(Vec<Part>, Pending<Fp>)> = g1;
+        all.push((vec![Part::H], h));
+        let (g2, g1) = rayon::join(
+            || wait(g2),
+            || {
+                all.into_par_iter()
+                    .map(|(parts, pending)| Ok((parts, wait(pending)?)))
+                    .collect::<Result<Vec<_>>>()
+            },
+        );
+        let mut sums = Sums::infinity();
+        for (part, sum) in g1?.iter().flat_map(|(parts, sums)| parts.iter().zip(sums)) {
+            let place = match part {
+                Part::H => &mut sums.h,
+                Part::L => &mut sums.l,
+                Part::A => &mut sums.a,
+                Part::B1 | Part::B2 => &mut sums.b_g1,
+            };
+            *place = Xyzz::from(*sum);
+        }
+        sums.b_g2 = Xyzz::from(g2?[0]);
+        Ok(sums)
     }
 }
 

@@ -41,12 +41,12 @@ impl<'g, F: DeviceCurve> Multiples<'g, F> {
         Ok(Self {
             gpu,
             generator: Generator::new(gpu, point, piece)?,
-            piece: gpu.device().alloc("multiples", piece, gpu.upload())?,
+            piece: gpu.device().alloc("multiples", piece, gpu.keys())?,
         })
     }
 
     fn of(&mut self, exponents: &[Scalar]) -> Result<Vec<Affine<F>>> {
-        let (stream, host) = (self.gpu.upload(), self.gpu.device().host());
+        let (stream, host) = (self.gpu.keys(), self.gpu.device().host());
         let mut points = Vec::new();
         points
             .try_reserve_exact(exponents.len())

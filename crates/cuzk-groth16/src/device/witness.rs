@@ -16,6 +16,7 @@ pub struct HostWitness {
     pub(crate) ranks: PinnedBuf<u32>,
     pub(crate) full: PinnedBuf<Scalar>,
     variables: usize,
+    ones: usize,
 }
 
 impl HostWitness {
@@ -33,18 +34,20 @@ impl HostWitness {
         let mut ranks = host.pinned::<u32>("witness ranks", words)?;
         bits.mark_secret();
         ranks.mark_secret();
-        let counts: Vec<usize> = bits
+        let counts: Vec<[usize; 2]> = bits
             .par_chunks_mut(TASK_WORDS)
             .zip(values.par_chunks(TASK_WORDS * WORD))
             .map(|(bits, values)| classify(values, bits))
             .collect();
-        let mut full = host.pinned::<Scalar>("witness values", counts.iter().sum())?;
+        let ones = counts.iter().map(|[ones, _]| ones).sum();
+        let num_full = counts.iter().map(|[_, full]| full).sum();
+        let mut full = host.pinned::<Scalar>("witness values", num_full)?;
         full.mark_secret();
         let mut first = 0;
         let mut rest: &mut [Scalar] = &mut full;
         let shares: Vec<(usize, &mut [Scalar])> = counts
             .iter()
-            .map(|count| {
+            .map(|[_, count]| {
                 let (share, others) = std::mem::take(&mut rest).split_at_mut(*count);
                 rest = others;
                 first += count;
@@ -63,6 +66,7 @@ impl HostWitness {
             ranks,
             full,
             variables: values.len(),
+            ones,
         })
     }
 
@@ -91,6 +95,11 @@ impl HostWitness {
     /// Values that are neither zero nor one.
     pub fn num_full(&self) -> usize {
         self.full.len()
+    }
+
+    /// Values that are one.
+    pub fn num_ones(&self) -> usize {
+        self.ones
     }
 
     /// Bytes that are uploaded.
@@ -130,9 +139,9 @@ fn send<T: Pod>(
     Ok(target)
 }
 
-/// Fills the bitmaps of `values`; returns how many are neither zero nor one.
-fn classify(values: &[Scalar], bits: &mut [u64]) -> usize {
-    let mut count = 0;
+/// Fills the bitmaps of `values`; returns how many are one, and how many neither zero nor one.
+fn classify(values: &[Scalar], bits: &mut [u64]) -> [usize; 2] {
+    let mut counts = [0; 2];
     for (word, values) in bits.iter_mut().zip(values.chunks(WORD)) {
         let (mut ones, mut full) = (0_u32, 0_u32);
         for (bit, value) in values.iter().enumerate() {
@@ -142,9 +151,10 @@ fn classify(values: &[Scalar], bits: &mut [u64]) -> usize {
             full |= u32::from(!is_bit) << bit;
         }
         *word = u64::from(ones) | u64::from(full) << 32;
-        count += full.count_ones() as usize;
+        counts[0] += ones.count_ones() as usize;
+        counts[1] += full.count_ones() as usize;
     }
-    count
+    counts
 }
 
 /// Copies the values that the bitmaps name, of which `first` come before.

@@ -45,9 +45,7 @@ impl CudaDriver {
     }
 }
 
-// SAFETY: handles and blocks are those of CUDA, made in the context that this driver keeps; waits and orders
-// are CUDA's own.
-unsafe impl Driver for CudaDriver {
+impl Driver for CudaDriver {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }

@@ -149,7 +149,7 @@ impl<F: DeviceCurve> AccumulatePlan<F> {
         let (mut too_few, mut slabs) = (whole.slab_count, whole.slab_count);
         let plan = loop {
             slabs *= 2;
-            let slab_entries = max_entries.div_ceil(slabs);
+            let slab_entries = max_entries.div_ceil(slabs).max(1);
             let plan = sized(slab_entries);
             if fits(&plan) {
                 break plan;

@@ -8,6 +8,8 @@ use cuzk_kernels::DeviceCurve;
 use cuzk_msm::Bases;
 use rayon::prelude::*;
 
+use super::Target;
+
 /// Points of one copy: 24 MiB in G1.
 const CHUNK: usize = 1 << 18;
 /// Copies under way while the next chunk is filled.
@@ -33,9 +35,24 @@ pub(super) fn finite(count: usize, is_infinity: impl Fn(usize) -> bool + Sync) -
     Some(positions)
 }
 
-/// Copies points, or those at `positions`, to the device through two pinned buffers. Returns when the
+/// Puts points, or those at `positions`, where they go; to the device through two pinned buffers. Returns when the
 /// last copy has been submitted.
-pub(super) fn upload<F: DeviceCurve>(
+pub(super) fn place<F: DeviceCurve>(
+    stream: &Stream,
+    bases: &dyn Bases<F>,
+    positions: Option<&[u32]>,
+    target: Target<'_, F>,
+) -> cuzk_gpu_mem::Result<()> {
+    match target {
+        Target::Device(target) => upload(stream, bases, positions, target),
+        Target::Host(target) => {
+            gather(bases, positions, 0, target);
+            Ok(())
+        }
+    }
+}
+
+fn upload<F: DeviceCurve>(
     stream: &Stream,
     bases: &dyn Bases<F>,
     positions: Option<&[u32]>,
@@ -56,30 +73,40 @@ pub(super) fn upload<F: DeviceCurve>(
             None => host.pinned(label, len)?,
         };
         chunk.truncate(len);
-        chunk
-            .par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, points)| {
-                let first = first + task * TASK;
-                let len = points.len();
-                match (positions, bases.as_points()) {
-                    (None, Some(all)) => points.copy_from_slice(&all[first..first + len]),
-                    (None, None) => {
-                        for (point, i) in points.iter_mut().zip(first..) {
-                            *point = bases.get(i);
-                        }
-                    }
-                    (Some(positions), _) => {
-                        for (point, i) in points.iter_mut().zip(&positions[first..first + len]) {
-                            *point = bases.get(*i as usize);
-                        }
-                    }
-                }
-            });
+        gather(bases, positions, first, &mut chunk);
         let part = target.reborrow().slice(first..first + len);
         under_way.push_back(stream.upload(chunk, part)?);
     }
     Ok(())
+}
+
+/// The points from the `first` on, in parallel.
+fn gather<F: DeviceCurve>(
+    bases: &dyn Bases<F>,
+    positions: Option<&[u32]>,
+    first: usize,
+    target: &mut [Affine<F>],
+) {
+    target
+        .par_chunks_mut(TASK)
+        .enumerate()
+        .for_each(|(task, points)| {
+            let first = first + task * TASK;
+            let len = points.len();
+            match (positions, bases.as_points()) {
+                (None, Some(all)) => points.copy_from_slice(&all[first..first + len]),
+                (None, None) => {
+                    for (point, i) in points.iter_mut().zip(first..) {
+                        *point = bases.get(i);
+                    }
+                }
+                (Some(positions), _) => {
+                    for (point, i) in points.iter_mut().zip(&positions[first..first + len]) {
+                        *point = bases.get(*i as usize);
+                    }
+                }
+            }
+        });
 }
 
 /// Which variables a query has a point for.

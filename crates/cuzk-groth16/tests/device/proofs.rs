@@ -1,67 +1,24 @@
-//! Proofs on the emulated device, and on a card where there is one, against the CPU prover's: byte for
-//! byte, for equal r and s.
-
-use std::sync::Arc;
+//! Against the CPU prover's: byte for byte, for equal r and s.
 
 use cuzk_field::{Field as _, Fr};
 use cuzk_formats::{
     BytesSource, LoadOptions, ProvingKey, R1cs, Witness, bellman, r1cs, wtns, zkey,
 };
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, GIB, Settings, list};
 use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
-use cuzk_groth16::{Blinding, Circuit, Error, ProveOptions, Prover, QueryVariables, Rows};
+use cuzk_groth16::{Circuit, Error, Prover, QueryVariables, Rows};
 use cuzk_testkit::{Case, cases};
 
+use crate::fixed;
+
 const FAMILIES: [KeyFamily; 3] = [KeyFamily::Circom, KeyFamily::Arkworks, KeyFamily::Bellman];
-
-fn emulated() -> Gpu {
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let device = Device::with_driver(Arc::new(SimDriver::new(2 * GIB)), settings).unwrap();
-    Gpu::new(&device).unwrap()
-}
-
-fn card() -> Option<Gpu> {
-    if let Err(reason) = list() {
-        cuzk_testkit::no_gpu(&reason);
-        return None;
-    }
-    let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
-    Some(Gpu::new(&device).unwrap())
-}
-
-/// Writes a test for each device from a function of one; the second argument says whether it is a card.
-macro_rules! on_both {
-    ($($name:ident),* $(,)?) => {
-        mod emulator {
-            $(#[test] fn $name() { super::$name(&super::emulated(), false); })*
-        }
-        mod on_card {
-            $(#[test] fn $name() {
-                if let Some(gpu) = super::card() {
-                    super::$name(&gpu, true);
-                }
-            })*
-        }
-    };
-}
 
 on_both!(
     every_file_proves_as_on_the_cpu,
     synthetic_circuits_prove_as_on_the_cpu,
     rows_from_the_caller_prove_as_on_the_cpu,
     a_violated_constraint_is_named,
-    nothing_stays_on_the_device,
 );
-
-fn fixed() -> ProveOptions {
-    let (r, s) = (Fr::from(11).pow(4321), Fr::from(13).pow(1234));
-    ProveOptions::default().with_blinding(Blinding::from_caller(r.into(), s.into()))
-}
 
 /// Proves on both and compares.
 fn compare(gpu: &Gpu, key: &ProvingKey, circuit: Circuit<'_>, witness: &Witness, name: &str) {
@@ -198,29 +155,4 @@ fn a_violated_constraint_is_named(gpu: &Gpu, is_card: bool) {
     if is_card {
         prover.prove(&witness, &fixed()).unwrap();
     }
-}
-
-fn nothing_stays_on_the_device(gpu: &Gpu, is_card: bool) {
-    let Instance { r1cs, witness } = Instance::new(Shape::Porep, 3, 2).unwrap();
-    let key = proving_key(&r1cs, KeyFamily::Bellman, 1).unwrap();
-    // What the device has done with is given back when somebody looks.
-    let held = || {
-        gpu.device().usable().unwrap();
-        gpu.device().budget().state().held()
-    };
-    gpu.upload().synchronize().unwrap();
-    let before = held();
-    let prover = DeviceProver::new(gpu, &key, Circuit::R1cs(&r1cs)).unwrap();
-    prover.prove(&witness, &fixed()).unwrap();
-    let with_key = held();
-    assert!(with_key > before);
-    for _ in 0..if is_card { 200 } else { 0 } {
-        prover.prove(&witness, &fixed()).unwrap();
-        assert_eq!(held(), with_key);
-    }
-    drop(prover);
-    gpu.forget_tables();
-    gpu.upload().synchronize().unwrap();
-    gpu.device().check().unwrap();
-    assert_eq!(held(), before);
 }

@@ -1,0 +1,204 @@
+//! The compute section of a proof: rows, quotient, sums.
+
+use std::time::Duration;
+
+use cuzk_field::Fr;
+use cuzk_gpu_mem::{Compute, Event, Recorder, Scoped, Stream, TransferScope};
+use cuzk_ntt::device::{DevicePlan, QuotientArrays};
+
+use super::error::Result;
+use super::incoming::{IncomingRows, IncomingWitness};
+use super::prover::{DeviceProver, no_rows, secret};
+use super::sums::{PendingSums, SumsPlan};
+use crate::error::Error;
+use crate::stages::StopCheck;
+
+/// Rows from which on the host does not run ahead of the device by more than a step, if somebody may want to stop it.
+const PACED_ROWS: usize = 1 << 20;
+/// How often it asks then.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
+
+/// What a section works with.
+pub(super) struct SectionInput<'a> {
+    pub(super) plan: &'a DevicePlan,
+    pub(super) sums: &'a SumsPlan,
+    pub(super) witness: IncomingWitness,
+    pub(super) rows: Option<IncomingRows>,
+    pub(super) stop: Option<&'a StopCheck>,
+    pub(super) recorder: Option<&'a Recorder>,
+}
+
+/// Spans around groups of launches, where somebody wants to know.
+struct Spans<'a>(Option<&'a Recorder>);
+
+impl Spans<'_> {
+    /// Puts what `launch` does on `stream` into the timeline.
+    fn around<T>(
+        &self,
+        label: &'static str,
+        stream: &Stream,
+        launch: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let span = self.0.map(|recorder| recorder.span(label, 0, stream));
+        let span = span.transpose()?;
+        let launched = launch();
+        if let Some(span) = span {
+            span.end(stream);
+        }
+        launched
+    }
+}
+
+/// Stops a section between its steps.
+struct Pace<'a> {
+    stop: Option<&'a StopCheck>,
+    is_paced: bool,
+}
+
+impl Pace<'_> {
+    /// Whether to go on.
+    fn check(&self) -> Result<()> {
+        match self.stop {
+            Some(stop) if stop.is_stopped() => Err(Error::Stopped.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the device has come to `step`, asking meanwhile. In small sections the host runs ahead instead.
+    fn reach(&self, step: &Event) -> Result<()> {
+        self.check()?;
+        while self.is_paced && !step.is_reached()? {
+            std::thread::sleep(LOOK_AGAIN);
+            self.check()?;
+        }
+        Ok(())
+    }
+}
+
+impl DeviceProver<'_, '_> {
+    /// Everything that runs while no other proof computes. Returns when all of it is on its streams.
+    pub(super) fn section<'env>(
+        &'env self,
+        cx: &Compute<'_>,
+        h_uploads: &TransferScope<'_, 'env>,
+        witness_uploads: &TransferScope<'_, 'env>,
+        input: SectionInput<'_>,
+    ) -> Result<PendingSums> {
+        let SectionInput {
+            plan,
+            sums,
+            witness,
+            rows,
+            stop,
+            recorder,
+        } = input;
+        let spans = Spans(recorder);
+        let n = self.setup.header.domain_size;
+        let pace = Pace {
+            stop,
+            is_paced: stop.is_some() && n >= PACED_ROWS,
+        };
+        let (launcher, stream) = (self.gpu.launcher(), cx.stream());
+        let (gpu, key) = (self.gpu, &*self.key);
+        pace.check()?;
+        let witness = witness.enter(cx)?;
+        let counting = sums.count(cx, gpu, key, witness.view())?;
+        // What the other stream uses is lent before anything else is on this one: it waits for that alone.
+        let beside = gpu.beside();
+        let both = [stream, beside];
+        let witness_beside = sums.is_beside.then(|| witness.lend(&both)).transpose()?;
+        let scratch_bytes = usize::try_from(sums.scratch_bytes()).unwrap_or(usize::MAX);
+        let mut scratch_beside = match sums.is_beside {
+            true => Some(secret::<u8>(cx, "witness sums", scratch_bytes)?),
+            false => None,
+        };
+        let mut lent_scratch = match &mut scratch_beside {
+            Some(scratch) => Some(scratch.view_mut().lend(&[beside])?),
+            None => None,
+        };
+        let view = match &witness_beside {
+            Some(lent) => lent.view(),
+            None => witness.view(),
+        };
+        let (mut a, mut b, rows) =
+            spans.around("rows", stream, || match (rows, &self.matrices) {
+                (Some(rows), _) => {
+                    let [a, b] = rows.enter(cx)?;
+                    Ok((a, b, n))
+                }
+                (None, Some(matrices)) => {
+                    let mut a = secret::<Fr>(cx, "d_a", n)?;
+                    let mut b = secret::<Fr>(cx, "d_b", n)?;
+                    let mut scratch = secret(cx, "row segments", matrices.scratch_len())?;
+                    let rows = matrices.num_rows();
+                    matrices.evaluate(
+                        launcher,
+                        stream,
+                        view,
+                        scratch.view_mut(),
+                        a.view_mut().slice(..rows),
+                        b.view_mut().slice(..rows),
+                    )?;
+                    Ok((a, b, rows))
+                }
+                (None, None) => Err(no_rows()),
+            })?;
+        let rows_done = stream.record()?;
+        pace.check()?;
+        let h = spans.around("quotient", stream, || {
+            let mut c = match self.form.arrays() {
+                2 => None,
+                _ => Some(secret::<Fr>(cx, "d_c", n)?),
+            };
+            let arrays = QuotientArrays {
+                a: a.view_mut(),
+                b: b.view_mut(),
+                c: c.as_mut().map(Scoped::view_mut),
+                rows,
+            };
+            let log_n = n.trailing_zeros();
+            Ok(plan.quotient(launcher, stream, log_n, self.form, arrays)?)
+        })?;
+        drop(b);
+        let quotient_done = stream.record()?;
+        pace.reach(&rows_done)?;
+        if let Some(scratch) = &mut lent_scratch {
+            // The H sum is behind the quotient, these are beside both.
+            let scratch = scratch.view_mut();
+            let witness = spans.around("witness sums", beside, || {
+                sums.begin(
+                    cx,
+                    gpu,
+                    key,
+                    beside,
+                    witness_uploads,
+                    view,
+                    counting,
+                    scratch,
+                )
+            })?;
+            let h = h.into_view();
+            let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
+            return Ok(PendingSums { h, witness });
+        }
+        let h = h.into_view();
+        let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
+        drop(a);
+        pace.reach(&quotient_done)?;
+        let mut scratch = secret::<u8>(cx, "witness sums", scratch_bytes)?;
+        let witness = spans.around("witness sums", stream, || {
+            let scratch = scratch.view_mut();
+            sums.begin(
+                cx,
+                gpu,
+                key,
+                stream,
+                witness_uploads,
+                view,
+                counting,
+                scratch,
+            )
+        })?;
+        Ok(PendingSums { h, witness })
+    }
+}

@@ -1,0 +1,94 @@
+//! Plans for keys, on paper.
+
+use cuzk_gpu_mem::{DeviceInfo, GIB};
+use cuzk_ntt::device::QuotientForm;
+
+use crate::device::{Error, KeyPlan, KeySizes, Part, Placement, Residency};
+
+/// A PoRep partition's, as `docs/proving.md` has them.
+fn porep(log_n: u32) -> KeySizes {
+    let n = 1_usize << log_n;
+    KeySizes {
+        domain_size: n,
+        num_variables: n - n / 32,
+        points: [n - 1, n - n / 32, n - n / 30, n / 4],
+        fixed_bytes: 22 * n as u64 + (18 << 20),
+        rows_scratch_bytes: n as u64 / 8,
+        form: QuotientForm::Coefficients,
+    }
+}
+
+fn card() -> DeviceInfo {
+    DeviceInfo::simulated(140 * GIB)
+}
+
+fn choose(sizes: &KeySizes, room: u64) -> Result<KeyPlan, Error> {
+    KeyPlan::choose(&card(), sizes, room, 0)
+}
+
+#[test]
+fn a_large_card_has_the_whole_key() {
+    for gib in [139, 80] {
+        let plan = choose(&porep(27), gib * GIB).unwrap();
+        assert_eq!(plan.residency(), Residency::Whole);
+        assert!(plan.device_bytes() + plan.section_bytes() + plan.spare_bytes() == gib * GIB);
+    }
+}
+
+#[test]
+fn a_partition_fits_where_nothing_of_its_key_does() {
+    let plan = choose(&porep(27), 15 * GIB + GIB / 2).unwrap();
+    assert_eq!(plan.residency(), Residency::Streamed);
+    assert!(
+        Part::ALL
+            .iter()
+            .all(|part| plan.placement(*part) == Placement::Host)
+    );
+    assert!(plan.device_bytes() + plan.section_bytes() <= 15 * GIB + GIB / 2);
+}
+
+/// More room never leaves less of the key on the device, and no plan exceeds it.
+#[test]
+fn plans_are_monotone_and_within_their_room() {
+    for log_n in [1, 6, 12, 20, 24] {
+        let sizes = porep(log_n);
+        let whole = choose(&sizes, u64::MAX).unwrap();
+        let all = whole.device_bytes() + whole.section_bytes();
+        let (mut before, mut refused) = (0, 0);
+        for step in 0..=40 {
+            let room = all / 40 * step + 1;
+            match choose(&sizes, room) {
+                Ok(plan) => {
+                    assert!(plan.device_bytes() + plan.section_bytes() <= room);
+                    assert!(plan.key_bytes() >= before, "2^{log_n}, {room}");
+                    before = plan.key_bytes();
+                }
+                Err(Error::TooSmall { needed, free }) => {
+                    assert_eq!(before, 0, "refused with more room");
+                    assert_eq!(free, room);
+                    assert!(needed > room);
+                    refused = needed;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        // What is said to be needed is enough.
+        assert!(choose(&sizes, refused).is_ok());
+        assert_eq!(
+            choose(&sizes, all + 1).unwrap().residency(),
+            Residency::Whole
+        );
+    }
+}
+
+#[test]
+fn room_for_other_keys_is_left_alone() {
+    let sizes = porep(20);
+    let whole = choose(&sizes, u64::MAX).unwrap();
+    let all = whole.device_bytes() + whole.section_bytes();
+    let other = 2 * whole.section_bytes();
+    let plan = KeyPlan::choose(&card(), &sizes, all, other).unwrap();
+    assert!(plan.device_bytes() + other <= all);
+    assert!(matches!(plan.residency(), Residency::Hot(_)));
+    assert!(plan.residency().to_string().starts_with("hot B2+"));
+}
