@@ -6,6 +6,8 @@ use std::mem::size_of;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use crate::Pod;
 use crate::budget::{Claim, Reservation};
 use crate::buffer::DeviceBuf;
@@ -40,7 +42,7 @@ struct Request {
 ///
 /// Invariant: `ptr` is a live block of `bytes` bytes from allocator `kind`, owned by this value
 /// alone and counted by `reservation`; all uses of it so far are ordered before the present end of
-/// `stream`. A block of no bytes has no reservation and is never freed.
+/// `stream`, or of one of `borrowers`. A block of no bytes has no reservation and is never freed.
 #[derive(Debug)]
 pub(crate) struct RawBlock {
     pub(crate) device: Device,
@@ -51,10 +53,19 @@ pub(crate) struct RawBlock {
     pub(crate) secret: bool,
     kind: AllocKind,
     pub(crate) reservation: Option<Reservation>,
+    /// Streams that it is lent to.
+    borrowers: Mutex<Vec<Arc<StreamCore>>>,
 }
 
 impl Drop for RawBlock {
     fn drop(&mut self) {
+        // Loans that were never given back.
+        let link = &self.device.inner.link;
+        for borrower in self.borrowers.get_mut().drain(..) {
+            if link.usable() {
+                self.stream.follow_or_settle(&borrower);
+            }
+        }
         if let Some(reservation) = self.reservation.take() {
             let retired = Retired {
                 ptr: self.ptr,
@@ -78,6 +89,19 @@ impl RawBlock {
         stream.follow(&self.stream)?;
         self.stream = Arc::clone(stream);
         Ok(())
+    }
+
+    /// `stream` may use the block from now on, and is not ordered before `self.stream`.
+    pub(crate) fn lend_to(&self, stream: &Arc<StreamCore>) {
+        self.borrowers.lock().push(Arc::clone(stream));
+    }
+
+    /// What `stream` was lent for once is ordered before `self.stream` now.
+    pub(crate) fn given_back_by(&self, stream: &Arc<StreamCore>) {
+        let mut borrowers = self.borrowers.lock();
+        if let Some(i) = borrowers.iter().position(|known| known.id == stream.id) {
+            borrowers.swap_remove(i);
+        }
     }
 }
 
@@ -137,6 +161,7 @@ impl Device {
             secret: false,
             kind,
             reservation,
+            borrowers: Mutex::default(),
         };
         Ok(DeviceBuf {
             raw,

@@ -125,8 +125,13 @@ impl Device {
         &self.inner.settings
     }
 
-    /// Whether the device can be used at all: not after a fork, not with a lost context. Also
-    /// reports, once, a failure of an earlier drop.
+    /// Whether the device can be used at all: not after a fork, not with a lost context.
+    pub fn is_usable(&self) -> bool {
+        self.inner.link.usable()
+    }
+
+    /// What every call that can fail begins with: refuses a device that is not usable, and reports,
+    /// once, a failure of an earlier drop.
     pub fn check(&self) -> Result<()> {
         self.inner.link.ready()
     }

@@ -92,6 +92,14 @@ impl StreamCore {
             .run(|driver| unsafe { driver.stream_wait(self.id, event.id) })
     }
 
+    /// The same where it must not fail: where the device cannot be told to wait, the host waits.
+    pub(crate) fn follow_or_settle(&self, other: &Arc<Self>) {
+        if let Err(Error::Driver { error, .. }) = self.follow(other) {
+            self.link.defer(error);
+            let _ = other.settle();
+        }
+    }
+
     pub(crate) fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is live while `self` is.
         self.link

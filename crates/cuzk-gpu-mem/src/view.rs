@@ -118,13 +118,13 @@ macro_rules! view {
             /// sets with events, so that several streams can work in parts of one buffer at a
             /// time. Where the caller sets none, values may be stale or torn; memory stays valid.
             pub fn lend(self, streams: &[&Stream]) -> Result<$lent<'a, T>> {
-                let mut guards = Vec::with_capacity(streams.len());
+                let mut loans = Vec::with_capacity(streams.len());
                 for stream in streams {
-                    guards.push(self.on(stream)?);
+                    loans.push(Loan::new(self.raw, self.on(stream)?));
                 }
                 Ok($lent {
                     streams: streams.iter().map(|stream| stream.core.id).collect(),
-                    _guards: guards,
+                    _loans: loans,
                     view: self,
                 })
             }
@@ -238,12 +238,45 @@ impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceViewMut<'a, T> {
     }
 }
 
+/// One stream's part in a loan. The buffer knows of it, so that its free comes after what the stream has
+/// done even if the loan is never given back (`mem::forget`).
+#[derive(Debug)]
+struct Loan<'a> {
+    raw: &'a RawBlock,
+    guard: Option<OnStream<'a>>,
+}
+
+impl<'a> Loan<'a> {
+    fn new(raw: &'a RawBlock, guard: OnStream<'a>) -> Self {
+        if let Some((_, stream)) = &guard.ordered {
+            raw.lend_to(stream);
+        }
+        Self {
+            raw,
+            guard: Some(guard),
+        }
+    }
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        let Some(guard) = self.guard.take() else {
+            return;
+        };
+        let stream = guard.ordered.as_ref().map(|(_, stream)| Arc::clone(stream));
+        drop(guard); // The home stream follows.
+        if let Some(stream) = stream {
+            self.raw.given_back_by(&stream);
+        }
+    }
+}
+
 /// A view lent to several streams, to read. See [`DeviceView::lend`].
 #[derive(Debug)]
 pub struct Lent<'a, T: Pod> {
     view: DeviceView<'a, T>,
     streams: Box<[StreamId]>,
-    _guards: Vec<OnStream<'a>>,
+    _loans: Vec<Loan<'a>>,
 }
 
 impl<T: Pod> Lent<'_, T> {
@@ -261,7 +294,7 @@ impl<T: Pod> Lent<'_, T> {
 pub struct LentMut<'a, T: Pod> {
     view: DeviceViewMut<'a, T>,
     streams: Box<[StreamId]>,
-    _guards: Vec<OnStream<'a>>,
+    _loans: Vec<Loan<'a>>,
 }
 
 impl<T: Pod> LentMut<'_, T> {
@@ -378,13 +411,8 @@ impl Drop for OnStream<'_> {
         let Some((home, stream)) = &self.ordered else {
             return;
         };
-        if !home.link.usable() {
-            return;
-        }
-        // Where the device cannot be told to wait, the host waits instead.
-        if let Err(Error::Driver { error, .. }) = home.follow(stream) {
-            home.link.defer(error);
-            let _ = stream.settle();
+        if home.link.usable() {
+            home.follow_or_settle(stream);
         }
     }
 }

@@ -139,6 +139,25 @@ fn a_view_out_of_bounds_panics() {
     let _ = buffer.view().slice(3..9);
 }
 
+/// A loan that is forgotten does not let the buffer's free overtake what the borrower does.
+#[test]
+fn a_forgotten_loan_still_orders_the_free() {
+    let (driver, device, [home, borrower, _]) = lazy();
+    driver.set_completion(Completion::Eager);
+    let mut buffer = device.alloc::<u64>("buffer", 8, &home).unwrap();
+    let mut lent = buffer.view_mut().lend(&[&borrower]).unwrap();
+    driver.hold(borrower.id());
+    let source = device.host().pinned_from("value", &[1; 8]).unwrap();
+    let copy = borrower.upload(source, lent.view_mut()).unwrap();
+    std::mem::forget(lent);
+    drop(buffer);
+    // The home stream, on which the block is freed, waits for the borrower.
+    assert!(!home.is_idle().unwrap());
+    driver.release(borrower.id());
+    home.synchronize().unwrap();
+    copy.wait().unwrap();
+}
+
 /// Two streams that were lent one buffer work in it at a time; both come after what was there before,
 /// and before what follows.
 #[test]

@@ -150,11 +150,16 @@ pub type HostWork = Box<dyn FnOnce() + Send>;
 ///
 /// # Safety
 ///
+/// The safe types of this crate rely on an implementation: the handles and blocks that it gives out are
+/// live, of this device and given to nobody else until they are destroyed or freed; a wait returns when
+/// what is waited for is done; calls on one stream take effect in their order, and an event orders
+/// streams as CUDA's do; [`Driver::as_cuda`] gives the driver itself.
+///
 /// The unsafe methods share one contract, kept by the safe types of this crate:
 /// *handles* are live and come from this driver; *device ranges* lie inside one live allocation;
 /// *host ranges* stay valid, and unaliased as their direction demands, until the stream has passed
 /// the call; a block is freed once, with the kind it was allocated with.
-pub trait Driver: fmt::Debug + Send + Sync {
+pub unsafe trait Driver: fmt::Debug + Send + Sync {
     /// What is known about the device without asking it again.
     fn info(&self) -> &DeviceInfo;
 

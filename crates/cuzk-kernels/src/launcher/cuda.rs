@@ -235,7 +235,7 @@ impl Drop for CudaLauncher {
             return;
         };
         // A process that was forked, or a lost context, has nothing to unload.
-        if self.device.check().is_err() || driver.bind().is_err() {
+        if !self.device.is_usable() || driver.bind().is_err() {
             return;
         }
         for module in self.loaded.get_mut().values() {

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use cuzk_gpu_mem::Unavailable;
-
 use super::{Core, Short};
 use crate::error::JobError;
 use crate::message::{Event, Outcome};
@@ -184,14 +182,10 @@ impl<W: Work> Core<W> {
 
     /// Whether the device's context is gone for good.
     fn is_lost(&self, device: usize) -> bool {
-        let Place::Device(device) = &self.devices[device].shared.place else {
-            return false;
-        };
-        matches!(
-            device.check(),
-            Err(cuzk_gpu_mem::Error::DeviceLost { .. }
-                | cuzk_gpu_mem::Error::Unavailable(Unavailable::Lost { .. }))
-        )
+        match &self.devices[device].shared.place {
+            Place::Device(device) => !device.is_usable(),
+            Place::Cpu => false,
+        }
     }
 
     fn strike(&mut self, device: usize) {
@@ -236,8 +230,7 @@ impl<W: Work> Core<W> {
         };
         let answers = match &state.shared.place {
             Place::Cpu => true,
-            // The first call may report the failure of an earlier drop.
-            Place::Device(device) => device.check().is_ok() || device.check().is_ok(),
+            Place::Device(device) => device.is_usable(),
         };
         if answers {
             state.quarantined = None;

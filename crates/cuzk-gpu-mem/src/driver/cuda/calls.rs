@@ -45,7 +45,9 @@ impl CudaDriver {
     }
 }
 
-impl Driver for CudaDriver {
+// SAFETY: handles and blocks are those of CUDA, made in the context that this driver keeps; waits and orders
+// are CUDA's own.
+unsafe impl Driver for CudaDriver {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
