@@ -88,9 +88,10 @@ fn main() -> ExitCode {
     } else {
         args.remove(0)
     };
-    // These hand their options on, and have a help of their own.
-    let hands_on = matches!(command.as_str(), "prove" | "bench" | "node");
-    if !hands_on && args.iter().any(|arg| arg == "--help" || arg == "-h") {
+    // These hand all options on, others those behind `--`: to what has a help of its own.
+    let hands_on = matches!(command.as_str(), "prove" | "node");
+    let mut own = args.iter().take_while(|arg| *arg != "--");
+    if !hands_on && own.any(|arg| arg == "--help" || arg == "-h") {
         print!("{}", help_of(&command));
         return ExitCode::SUCCESS;
     }

@@ -21,7 +21,7 @@ use crate::exit;
 use crate::sizes;
 
 const AFTER_HELP: &str = "\
-Every flag has an environment variable of the same meaning, named in its help; the flag wins.
+Every flag but -v has an environment variable of the same meaning, named in its help; the flag wins.
 
 Exit codes: 0 ok; 1 a proof does not verify; 2 usage; 3 bad input file; 4 bad witness, or one of
 another circuit; 5 no usable device under --device cuda; 6 out of memory; 7 internal error;
@@ -201,7 +201,8 @@ pub(crate) struct ProveArgs {
     pub(crate) key_blake3: Option<blake3::Hash>,
 
     /// Where to prove: auto, cpu, cuda, or cuda: and a number, UUID or PCI address of `cuzk devices`.
-    /// auto takes a GPU if one works and says what it took; cuda never falls back
+    /// auto takes a GPU if one works, for circuits of 2^14 rows or more, and says what it took; cuda never
+    /// falls back
     #[arg(
         long,
         env = "CUZK_DEVICE",
@@ -284,7 +285,7 @@ pub(crate) struct InspectArgs {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DevicesArgs {
-    /// Run small kernels with known answers on every GPU; exit 5 where one fails, or there is none
+    /// Run small kernels with known answers on every GPU; exit 5 if one fails, or there is none
     #[arg(long, env = "CUZK_SELF_TEST", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) self_test: bool,
     /// Print the result as one JSON object

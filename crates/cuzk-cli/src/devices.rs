@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::DevicesArgs;
-use crate::exit::Failure;
+use crate::exit::{self, Exit, Failure};
 use crate::memory;
 use crate::report::{Lines, Outcome};
 
@@ -30,21 +30,31 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
         format!(", {} memory, {} available", Bytes(total), Bytes(available))
     });
     lines.line("cpu", format_args!("{threads} threads{memory}{model}"));
+    let mut exit = Exit::Success;
     let reason = match cuzk_gpu_mem::list() {
         Ok(gpus) => {
             for gpu in &gpus {
                 let mut entry = to_json(gpu);
                 lines.line("gpu", gpu);
                 if args.self_test {
-                    let tested = self_test(gpu)?;
-                    lines.line(
-                        "self-test",
-                        format_args!(
-                            "passed: {} parts, {} results, {:.1} ms",
-                            tested.parts, tested.results, tested.ms
-                        ),
-                    );
-                    entry["self_test"] = json!(tested);
+                    match self_test(gpu) {
+                        Ok(tested) => {
+                            lines.line(
+                                "self-test",
+                                format_args!(
+                                    "passed: {} parts, {} results, {:.1} ms",
+                                    tested.parts, tested.results, tested.ms
+                                ),
+                            );
+                            entry["self_test"] = json!(tested);
+                        }
+                        Err(why) => {
+                            exit::say(&format!("GPU {} ({}): {why}", gpu.ordinal, gpu.name));
+                            exit = Exit::NoDevice;
+                            lines.line("self-test", format_args!("failed: {why}"));
+                            entry["self_test"] = json!({ "error": why.to_string() });
+                        }
+                    }
                 }
                 devices.push(entry);
             }
@@ -62,9 +72,13 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
         "command": "devices",
         "version": env!("CARGO_PKG_VERSION"),
         "devices": devices,
-        "gpu": { "usable": reason.is_none(), "reason": reason },
+        "gpu": { "found": reason.is_none(), "reason": reason },
     });
-    Ok(Outcome::success(json, lines.finish()))
+    Ok(Outcome {
+        json,
+        text: lines.finish(),
+        exit,
+    })
 }
 
 /// What a self-test did.
@@ -76,15 +90,11 @@ struct Tested {
     ms: f64,
 }
 
-fn self_test(gpu: &DeviceInfo) -> Result<Tested, Failure> {
-    let failed = |why: &dyn std::fmt::Display| {
-        Failure::Device(format!("GPU {} ({}): {why}", gpu.ordinal, gpu.name))
-    };
+fn self_test(gpu: &DeviceInfo) -> cuzk_groth16::device::Result<Tested> {
     let started = Instant::now();
-    let device = Device::open(&Selector::Ordinal(gpu.ordinal), Settings::default())
-        .map_err(|error| failed(&error))?;
-    let launcher = cuzk_kernels::open(&device).map_err(|error| failed(&error))?;
-    let tested = cuzk_groth16::device::self_test(&*launcher).map_err(|error| failed(&error))?;
+    let device = Device::open(&Selector::Ordinal(gpu.ordinal), Settings::default())?;
+    let launcher = cuzk_kernels::open(&device)?;
+    let tested = cuzk_groth16::device::self_test(&*launcher)?;
     Ok(Tested {
         parts: tested.passed.len(),
         results: tested.passed.iter().map(|(_, results)| results).sum(),

@@ -5,10 +5,35 @@ use std::io::Write as _;
 use clap::error::{ContextKind, ContextValue};
 
 use crate::args;
+use crate::exit::Failure;
 
-/// Warns of variables that are nearly one of ours and hence have no effect.
-pub(crate) fn warn_of_typos() {
-    let known = args::variables();
+/// Variables that the libraries and their tests read, with no flag of the same meaning.
+const OF_LIBRARIES: [&str; 5] = [
+    CPU,
+    "CUZK_KERNELS",
+    "CUZK_EMULATOR_SEED",
+    "CUZK_REQUIRE_GPU",
+    "CUZK_FIXTURES",
+];
+/// Which code computes on the host.
+const CPU: &str = "CUZK_CPU";
+
+/// Refuses values that would be ignored, and warns of variables that are nearly one of ours and hence
+/// have no effect.
+pub(crate) fn check() -> Result<(), Failure> {
+    if let Some(value) = std::env::var_os(CPU).filter(|value| value != "portable") {
+        return Err(Failure::Usage(format!(
+            "{CPU}={}: the only value is portable, which leaves the processor's vector instructions alone",
+            value.display()
+        )));
+    }
+    warn_of_typos();
+    Ok(())
+}
+
+fn warn_of_typos() {
+    let mut known = args::variables();
+    known.extend(OF_LIBRARIES.map(str::to_owned));
     for (name, _) in std::env::vars_os() {
         let Some(name) = name.to_str() else { continue };
         if !name.starts_with("CUZK_") || known.iter().any(|known| known == name) {

@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::LogArgs;
 use crate::exit::Failure;
 
-/// Starts logging. `-v` adds to the filter.
+/// Starts logging. `-v` raises the level of what the filter says nothing else of.
 pub(crate) fn start(args: &LogArgs) -> Result<(), Failure> {
     let more = match args.verbose {
         0 => None,
@@ -15,8 +15,14 @@ pub(crate) fn start(args: &LogArgs) -> Result<(), Failure> {
         2 => Some("debug"),
         _ => Some("trace"),
     };
-    let text = more.unwrap_or(&args.log);
-    let filter = parse(text).map_err(|error| Failure::Usage(format!("--log {text}: {error}")))?;
+    let text = &args.log;
+    let refuse = |error| Failure::Usage(format!("--log {text}: {error}"));
+    let filter = parse(text)
+        .and_then(|filter| match more {
+            Some(level) if is_quieter(text, level) => parse(&format!("{text},{level}")),
+            _ => Ok(filter),
+        })
+        .map_err(refuse)?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -28,17 +34,25 @@ pub(crate) fn start(args: &LogArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+fn level(word: &str) -> Option<usize> {
+    LEVELS
+        .iter()
+        .position(|level| level.eq_ignore_ascii_case(word.trim()))
+}
+
+/// Whether a filter's own level, that of everything which it does not name, is below `other`.
+fn is_quieter(text: &str, other: &str) -> bool {
+    let own = text.split(',').filter_map(level).next_back();
+    own < level(other)
+}
+
 /// A filter. A word without `=` must be a level: as the name of a module it would turn all logs off.
 fn parse(text: &str) -> Result<EnvFilter, String> {
-    let levels = ["off", "error", "warn", "info", "debug", "trace"];
-    let is_known = |word: &str| {
-        word.contains('=')
-            || levels
-                .iter()
-                .any(|level| level.eq_ignore_ascii_case(word.trim()))
-    };
+    let is_known = |word: &str| word.contains('=') || level(word).is_some();
     if let Some(word) = text.split(',').find(|word| !is_known(word)) {
-        let levels = levels.join(", ");
+        let levels = LEVELS.join(", ");
         return Err(format!("\"{word}\" is no level; there are {levels}"));
     }
     EnvFilter::try_new(text).map_err(|error| error.to_string())
@@ -46,7 +60,16 @@ fn parse(text: &str) -> Result<EnvFilter, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{is_quieter, parse};
+
+    #[test]
+    fn more_is_never_less() {
+        assert!(is_quieter("warn", "info"));
+        assert!(is_quieter("cuzk_groth16=debug", "info"));
+        assert!(is_quieter("warn,cuzk_groth16=trace", "debug"));
+        assert!(!is_quieter("trace", "info"));
+        assert!(!is_quieter("INFO", "info"));
+    }
 
     #[test]
     fn nonsense_is_refused() {

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     exit::report_panics();
     let outcome = exit::catching_panics(|| {
         logs::start(&invocation.logs)?;
-        environment::warn_of_typos();
+        environment::check()?;
         signals::install()?;
         run(&invocation)
     });

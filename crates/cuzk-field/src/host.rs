@@ -1,4 +1,4 @@
-//! Host arithmetic through `blst`, the one place of this crate with `unsafe` in it.
+//! Host arithmetic through `blst`: with `plain`, what of this crate has `unsafe` in it.
 //!
 //! blst's functions are total on canonical operands: no error, no allocation. Products, squares and
 //! inversions of field elements take the same time for all values; what this crate builds on them
@@ -33,7 +33,7 @@ fn fp2(x: &Fp2) -> *const blst_fp2 {
 
 // Results are written where the caller wants them. A result that is copied right after the call costs
 // a stall: blst stores words of 8 bytes, and a copy loads 16, which no store buffer forwards
-// (docs/measurements.md, CPU arithmetic). For the same reason the by-value forms are not inlined:
+// (docs/measurements.md, CPU proofs). For the same reason the by-value forms are not inlined:
 // a called function writes straight into its caller's variable.
 
 macro_rules! binary {

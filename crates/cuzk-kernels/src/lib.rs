@@ -12,7 +12,10 @@
 //! | `device_type` | [`DeviceType`]: what may be an argument, [`Ptr`] and [`PtrMut`] |
 //! | `launcher` | [`Launcher`] and its two kinds, [`CudaLauncher`] and `EmulatorLauncher` |
 //! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
-//! | [`block_check`], [`bucket_sort`], [`field_ops`], [`curve_ops`], [`field_bench`], [`ntt`], [`ntt_vector`], [`rows`], [`sparse_terms`], [`witness`] | the kernels, one module for each `.cu` |
+//! | [`block_check`], [`field_ops`], [`curve_ops`], [`field_bench`] | kernels that check and time the arithmetic |
+//! | [`ntt`], [`ntt_vector`] | transforms and what lies between them |
+//! | [`windows`], [`bucket_sort`], [`pair_tree`], [`bucket_reduce`], [`fixed_base`] | sums: recoding, sorting, adding up, reducing; multiples of one point |
+//! | [`witness`], [`rows`], [`sparse_terms`] | the packed witness, and what is computed from it |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
 //!
 //! `docs/kernels.md` says how to add a kernel.

@@ -1,4 +1,5 @@
-//! The quotient polynomial h = (a b - c) / Z, in the two forms that keys ask for.
+//! The quotient polynomial h = (a b - c) / Z, in the two forms that ordinary keys ask for;
+//! `products` has that of keys with the bases of four transforms.
 //!
 //! c is the entry-wise product of a and b, which is what C w is for a satisfying witness: it is
 //! neither evaluated nor stored beforehand. Z(X) = X^n - 1 is the constant z = g^n - 1 on the coset

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
@@ -114,17 +114,16 @@ impl<T, E> Job<T, E> {
         }
     }
 
-    /// Waits at most so long.
+    /// Waits at most so long. It gives the result once: afterwards [`JobError::ShutDown`].
     pub fn wait_for(&self, at_most: Duration) -> Option<Result<Finished<T>, JobError<E>>> {
-        let deadline = Instant::now() + at_most;
-        match self.reply.recv_deadline(deadline) {
+        match self.reply.recv_timeout(at_most) {
             Ok(result) => Some(result),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => Some(Err(JobError::ShutDown)),
         }
     }
 
-    /// Its result, if it has ended.
+    /// Its result, if it has ended. It gives it once: afterwards [`JobError::ShutDown`].
     pub fn poll(&self) -> Option<Result<Finished<T>, JobError<E>>> {
         match self.reply.try_recv() {
             Ok(result) => Some(result),

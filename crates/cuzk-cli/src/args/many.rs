@@ -28,8 +28,8 @@ pub(crate) struct ManyArgs {
     /// Proofs worked on at once [default: 2]
     #[arg(long, value_name = "N", env = "CUZK_CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: Option<u16>,
-    /// What to do when a GPU fails, or a proof made there does not verify: fail, retry (there, then on
-    /// another GPU) or cpu (retry, then prove on the CPU) [default: retry]
+    /// What to do when the GPU fails, or a proof made there does not verify: fail, retry there, or cpu
+    /// (retry, then prove on the CPU) [default: retry]
     #[arg(long, value_enum, env = "CUZK_ON_GPU_ERROR")]
     pub(crate) on_gpu_error: Option<OnGpuError>,
     /// Write what happened when to this file, for `cuzk timeline`
@@ -42,7 +42,7 @@ pub(crate) struct ManyArgs {
 pub(crate) enum OnGpuError {
     /// Report it
     Fail,
-    /// Try again, on GPUs
+    /// Try again there
     Retry,
     /// Try again, then on the CPU
     Cpu,

@@ -88,7 +88,7 @@ fn devices_lists_gpus() {
     assert_eq!(json["devices"][1]["device"], "cuda:0");
     assert_eq!(json["devices"][1]["model"], "Test Card");
     assert_eq!(json["devices"][1]["pci"], "0009:09:09.0");
-    assert_eq!(json["gpu"]["usable"], true);
+    assert_eq!(json["gpu"]["found"], true);
 }
 
 /// A GPU that cannot be tested has not passed: this one lists, and can do nothing else.

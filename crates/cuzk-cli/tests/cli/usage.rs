@@ -370,6 +370,22 @@ fn control_characters_of_file_names_are_escaped() {
 }
 
 /// One thread per core unless `--threads` says otherwise, whatever rayon's own variable says.
+/// Variables of the libraries are known, and a value that would be ignored is refused.
+#[test]
+fn variables_without_a_flag_are_known() {
+    for (name, value) in [("CUZK_CPU", "portable"), ("CUZK_REQUIRE_GPU", "0")] {
+        let mut command = cuzk(["devices"]);
+        command.env(name, value);
+        Run::of(command).succeeds();
+    }
+    let mut command = cuzk(["devices"]);
+    command.env("CUZK_CPU", "protable");
+    Run::of(command).expect(2, &["CUZK_CPU=protable", "portable"]);
+    let mut command = cuzk(["devices"]);
+    command.env("CUZK_CPV", "portable");
+    Run::of(command).expect(0, &["CUZK_CPV has no effect; is CUZK_CPU meant?"]);
+}
+
 #[test]
 fn threads_are_ours_to_count() {
     let mut command = cuzk(["prove", "--synthetic", "4", "--json", "--threads", "2"]);
