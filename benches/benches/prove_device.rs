@@ -20,15 +20,15 @@ use device::Bench;
 fn main() {
     let mut bench = Bench::open("prove_device");
     let number = |name: &str, other: usize| {
-        option(name).map_or(other, |text| text.parse().expect("a number"))
+        device::option(name).map_or(other, |text| text.parse().expect("a number"))
     };
     let log_n = number("--log-n", if bench.real { 20 } else { 4 }) as u32;
     let partitions = number("--partitions", if bench.real { 10 } else { 1 });
-    let shape = match option("--shape").as_deref() {
+    let shape = match device::option("--shape").as_deref() {
         Some("dense") => Shape::Dense,
         _ => Shape::Porep,
     };
-    let family = match option("--family").as_deref() {
+    let family = match device::option("--family").as_deref() {
         Some("circom") => KeyFamily::Circom,
         Some("arkworks") => KeyFamily::Arkworks,
         _ => KeyFamily::Bellman,
@@ -39,11 +39,6 @@ fn main() {
     });
     proofs(&mut bench, &gpu, shape, log_n, family, partitions);
     bench.finish();
-}
-
-fn option(name: &str) -> Option<String> {
-    let mut args = std::env::args().skip_while(|arg| arg != name);
-    args.nth(1)
 }
 
 fn ms(time: Duration) -> f64 {

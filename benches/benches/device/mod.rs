@@ -30,7 +30,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Reads the options (`--device NAME`, `--json`, `--test`) and opens the device.
+    /// Reads the options (`--device NAME`, `--vram-limit SIZE`, `--json`, `--test`) and opens the device.
     pub(crate) fn open(name: &'static str) -> Self {
         let args: Vec<String> = std::env::args().collect();
         let has = |option: &str| args.iter().any(|arg| arg == option);
@@ -39,7 +39,7 @@ impl Bench {
             .position(|arg| arg == "--device")
             .and_then(|at| args.get(at + 1));
         let settings = Settings {
-            limit: None,
+            limit: option("--vram-limit").map(|text| bytes(&text)),
             ..Settings::default()
         };
         let opened = match named {
@@ -121,6 +121,27 @@ impl Bench {
             rows.join(",")
         );
     }
+}
+
+/// What stands behind an option.
+pub(crate) fn option(name: &str) -> Option<String> {
+    std::env::args().skip_while(|arg| arg != name).nth(1)
+}
+
+/// Whether an option is given.
+pub(crate) fn has(name: &str) -> bool {
+    std::env::args().any(|arg| arg == name)
+}
+
+/// A size as `16GiB` or `512MiB`.
+fn bytes(text: &str) -> u64 {
+    let (number, unit) = text.split_at(text.len().saturating_sub(3));
+    let unit = match unit {
+        "GiB" => 1 << 30,
+        "MiB" => 1 << 20,
+        _ => panic!("{text}: a size is written as 16GiB or 512MiB"),
+    };
+    number.parse::<u64>().expect("a number") * unit
 }
 
 /// How long `body` takes.
