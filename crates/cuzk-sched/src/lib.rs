@@ -45,4 +45,4 @@ pub use options::{
 };
 pub use proofs::{ProofError, Proofs, Statement};
 pub use scheduler::{Scheduler, StartError, Status};
-pub use work::{Context, Demand, Fault, Place, Section, Staging, Stopped, Work};
+pub use work::{Context, Demand, Fault, Place, Preparation, Section, Staging, Stopped, Work};

@@ -169,13 +169,22 @@ pub(crate) struct Task<W: Work> {
     pub(crate) work: Arc<W>,
     pub(crate) input: Arc<W::Part>,
     pub(crate) demand: Arc<Demand>,
+    /// From an attempt that found no room.
+    pub(crate) prepared: Option<W::Prepared>,
     /// Device memory that this attempt must leave free.
     pub(crate) keep_device_bytes: u64,
     /// The job's, the attempt's, the device's.
     pub(crate) stop: [Arc<Flag>; 3],
     /// Given back with the task, before the report.
-    pub(crate) _hold: Hold,
+    pub(crate) hold: Hold,
     pub(crate) verify: bool,
+}
+
+/// A partition that has been prepared for a device and waits for its memory.
+pub(crate) struct Waiting<W: Work> {
+    pub(crate) prepared: W::Prepared,
+    pub(crate) demand: Arc<Demand>,
+    pub(crate) hold: Hold,
 }
 
 /// From a worker.
@@ -184,11 +193,11 @@ pub(crate) enum Report<W: Work> {
     Ended { worker: usize, outcome: Outcome<W> },
 }
 
-/// How an attempt ended. Everything that it held has been let go.
+/// How an attempt ended. Everything that it held has been let go, but for what waits for memory.
 pub(crate) enum Outcome<W: Work> {
     Done(W::Output),
-    /// The device has no room yet.
-    NotAdmitted(cuzk_gpu_mem::Error),
+    /// The device has no room yet; what has been prepared is kept, with its hold on host memory.
+    NotAdmitted(cuzk_gpu_mem::Error, Box<Waiting<W>>),
     Fault(Fault<W::Error>),
     Panicked(Phase, String),
 }

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cuzk_formats::Witness;
-use cuzk_gpu_mem::{Admission, Device};
-use cuzk_groth16::device::{self, DeviceComputed, DeviceProver, DeviceStaged, Gpu};
+use cuzk_gpu_mem::Device;
+use cuzk_groth16::device::{self, DeviceComputed, DevicePacked, DeviceProver, DeviceStaged, Gpu};
 use cuzk_groth16::{
     Circuit, ComputedProof, Error as Groth16, ProveOptions, Proved, Prover, StageCallback,
     StagedProof, StopCheck, Verifier,
 };
 
-use crate::work::{Context, Demand, Fault, Place, Section, Staging, Work};
+use crate::work::{Context, Demand, Fault, Place, Preparation, Section, Staging, Work};
 
 /// What is proved: a key's provers, on the CPU or on GPUs, and the circuit. One is made for any
 /// number of proofs.
@@ -71,13 +71,22 @@ impl From<cuzk_gpu_mem::Error> for ProofError {
     }
 }
 
+/// A partition before its first phase.
+#[derive(Debug)]
+pub enum Prepared {
+    /// On the CPU.
+    Cpu(Arc<Witness>),
+    /// For a GPU: the witness in pinned memory.
+    Device(Box<DevicePacked>, Arc<Witness>),
+}
+
 /// A partition between its phases.
 #[derive(Debug)]
 pub enum Staged {
     /// On the CPU.
     Cpu(Box<StagedProof>, Arc<Witness>),
     /// On a GPU.
-    Device(Box<(Admission, DeviceStaged)>, Arc<Witness>),
+    Device(Box<DeviceStaged>, Arc<Witness>),
 }
 
 /// A partition between its phases.
@@ -206,48 +215,84 @@ fn fault(error: device::Error) -> Fault<ProofError> {
 
 impl Work for Proofs<'_> {
     type Part = Statement;
+    type Prepared = Prepared;
     type Staged = Staged;
     type Computed = Computed;
     type Output = Proved;
     type Error = ProofError;
 
-    fn demand(&self, _part: &Statement, place: &Place) -> Option<Demand> {
+    fn demand(&self, part: &Statement, place: &Place) -> Option<Demand> {
         match place {
             Place::Cpu => self.cpu.as_ref().map(|_| Demand {
                 host_bytes: self.host_bytes,
                 ..Demand::default()
             }),
-            // How much of the witness goes over the bus is known when it has been packed.
-            Place::Device(device) => self.on(device).map(|_| Demand {
-                own_admission: true,
+            Place::Device(device) => self.on(device).map(|OnDevice { prover, .. }| Demand {
+                compute_bytes: prover.key().plan().section_bytes(),
+                pinned_bytes: prover.pinned_bytes_at_most(),
+                host_bytes: match part {
+                    Statement::Witness(_) => 0,
+                    Statement::Load(_) => 32 * prover.key().header().num_variables as u64,
+                },
                 ..Demand::default()
             }),
         }
     }
 
-    fn stage(
+    fn prepare(
         &self,
         part: &Statement,
         context: &Context<'_>,
-        staging: Staging<'_>,
-    ) -> Result<Staged, Fault<ProofError>> {
+    ) -> Result<Preparation<Prepared>, Fault<ProofError>> {
         let witness = Self::witness(part, context)?;
         context.check()?;
-        if let Staging::Cpu = staging {
-            let (prover, circuit) = self.cpu()?;
-            let proof = self.phase(context, false, |options| {
-                prover.stage(circuit.clone(), &witness, options)
-            })?;
-            return Ok(Staged::Cpu(Box::new(proof), witness));
+        if let Place::Cpu = context.place() {
+            return Ok(Preparation {
+                prepared: Prepared::Cpu(witness),
+                demand: None,
+            });
         }
-        let OnDevice { gpu, prover } = self.here(context)?;
-        if let Some(recorder) = context.recorder() {
-            gpu.upload().set_recorder(Some(recorder.clone()));
-        }
-        let proof = self.phase(context, false, |options| {
-            prover.stage(prover.pack(&witness, options)?, options)
+        let OnDevice { prover, .. } = self.here(context)?;
+        let keep = context.keep_device_bytes();
+        let packed = self.phase(context, false, |options| {
+            prover.pack_leaving(keep, &witness, options)
         })?;
-        Ok(Staged::Device(Box::new(proof), witness))
+        let demand = Demand {
+            staging: packed.staging().to_vec(),
+            compute_bytes: packed.compute_bytes(),
+            ..Demand::default()
+        };
+        Ok(Preparation {
+            prepared: Prepared::Device(Box::new(packed), witness),
+            demand: Some(demand),
+        })
+    }
+
+    fn stage(
+        &self,
+        _part: &Statement,
+        prepared: Prepared,
+        context: &Context<'_>,
+        staging: Staging<'_>,
+    ) -> Result<Staged, Fault<ProofError>> {
+        match (prepared, staging) {
+            (Prepared::Cpu(witness), Staging::Cpu) => {
+                let (prover, circuit) = self.cpu()?;
+                let proof = self.phase(context, false, |options| {
+                    prover.stage(circuit.clone(), &witness, options)
+                })?;
+                Ok(Staged::Cpu(Box::new(proof), witness))
+            }
+            (Prepared::Device(packed, witness), Staging::Device { admission, upload }) => {
+                let OnDevice { prover, .. } = self.here(context)?;
+                let proof = self.phase(context, false, |options| {
+                    prover.stage_admitted(*packed, admission, upload, options)
+                })?;
+                Ok(Staged::Device(Box::new(proof), witness))
+            }
+            // The engine has brought it to another place.
+            _ => Err(Fault::Input(ProofError::NoProver)),
+        }
     }
 
     fn compute(
@@ -255,24 +300,24 @@ impl Work for Proofs<'_> {
         _part: &Statement,
         staged: Staged,
         context: &Context<'_>,
-        _section: Section<'_, '_>,
+        section: Section<'_, '_>,
     ) -> Result<Computed, Fault<ProofError>> {
-        match staged {
-            Staged::Cpu(proof, witness) => {
+        match (staged, section) {
+            (Staged::Cpu(proof, witness), Section::Cpu) => {
                 let (prover, _) = self.cpu()?;
                 let computed = self.phase(context, false, |options| {
                     prover.compute(*proof, &witness, options)
                 })?;
                 Ok(Computed::Cpu(Box::new(computed)))
             }
-            Staged::Device(proof, witness) => {
+            (Staged::Device(proof, witness), Section::Device(cx)) => {
                 let OnDevice { prover, .. } = self.here(context)?;
-                let (admission, proof) = *proof;
                 let computed = self.phase(context, false, |options| {
-                    prover.compute(admission, proof, options, context.recorder())
+                    prover.compute_in(cx, *proof, options, context.recorder())
                 })?;
                 Ok(Computed::Device(Box::new(computed), witness))
             }
+            _ => Err(Fault::Input(ProofError::NoProver)),
         }
     }
 

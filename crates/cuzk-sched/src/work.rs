@@ -17,6 +17,8 @@ use crate::timeline::{HostSpan, Log};
 pub trait Work: Send + Sync {
     /// What one partition is made from: a witness, or where to find it.
     type Part: Send + Sync;
+    /// What can be made of it before the device has room.
+    type Prepared: Send;
     /// What staging leaves for computing.
     type Staged: Send;
     /// What computing leaves for finishing: host data.
@@ -27,16 +29,29 @@ pub trait Work: Send + Sync {
     type Error: std::error::Error + Send + Sync + From<cuzk_gpu_mem::Error> + 'static;
 
     /// What the partition needs at `place`; `None` if it cannot be done there. Cheap: it is asked
-    /// for each device when a job is handed in.
+    /// for each device when a job is handed in. What is known only when the partition has been prepared is an
+    /// estimate: the least for device memory, the most for the host's.
     fn demand(&self, part: &Self::Part, place: &Place) -> Option<Demand>;
+
+    /// What can be done before the device has room for the partition, and asks nothing of it: a witness is loaded and
+    /// packed. The engine keeps the result until there is room; it is of use on this device only.
+    ///
+    /// # Errors
+    /// See [`Fault`], here and below: its variant decides what the engine does next.
+    fn prepare(
+        &self,
+        part: &Self::Part,
+        context: &Context<'_>,
+    ) -> Result<Preparation<Self::Prepared>, Fault<Self::Error>>;
 
     /// Brings the partition to the device, while another may be computing there.
     ///
     /// # Errors
-    /// See [`Fault`], here and below: its variant decides what the engine does next.
+    /// See [`Fault`].
     fn stage(
         &self,
         part: &Self::Part,
+        prepared: Self::Prepared,
         context: &Context<'_>,
         staging: Staging<'_>,
     ) -> Result<Self::Staged, Fault<Self::Error>>;
@@ -76,6 +91,16 @@ pub trait Work: Send + Sync {
     ) -> Result<(), Fault<Self::Error>>;
 }
 
+/// A partition before it is brought to its device.
+#[derive(Clone, Debug)]
+pub struct Preparation<P> {
+    /// What has been made of it.
+    pub prepared: P,
+    /// What it needs of the device, where [`Work::demand`] could only estimate that; of its figures those for device
+    /// memory count.
+    pub demand: Option<Demand>,
+}
+
 /// What a partition needs at some place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
@@ -88,9 +113,6 @@ pub struct Demand {
     pub pinned_bytes: u64,
     /// Ordinary host memory, from staging until the end.
     pub host_bytes: u64,
-    /// The work asks the device's ledger itself while it stages, and opens its compute section itself
-    /// when it has its turn: for what is known only of the witness. The figures above are estimates then.
-    pub own_admission: bool,
 }
 
 impl Demand {
@@ -186,8 +208,6 @@ pub enum Staging<'a> {
         /// The worker's own stream for uploads.
         upload: &'a Stream,
     },
-    /// Device memory, under an admission of the work's own ([`Demand::own_admission`]).
-    Own,
 }
 
 /// Where the partition computes.
@@ -197,8 +217,6 @@ pub enum Section<'a, 'cx> {
     Cpu,
     /// In a compute section of the device.
     Device(&'a Compute<'cx>),
-    /// In a section that the work opens ([`Demand::own_admission`]).
-    Own,
 }
 
 /// Stops the attempts of a job, from any thread.
@@ -227,6 +245,7 @@ pub struct Context<'a> {
     pub(crate) worker: usize,
     pub(crate) place: &'a Place,
     pub(crate) stop: &'a [Arc<Flag>; 3],
+    pub(crate) keep_device_bytes: u64,
     pub(crate) verify: bool,
     pub(crate) recorder: Option<&'a Recorder>,
     pub(crate) log: Option<&'a Log>,
@@ -256,6 +275,12 @@ impl Context<'_> {
     /// Where this runs.
     pub fn place(&self) -> &Place {
         self.place
+    }
+
+    /// Device memory that this partition must leave to others: what it says it needs is to be that much less than the
+    /// device has room for.
+    pub fn keep_device_bytes(&self) -> u64 {
+        self.keep_device_bytes
     }
 
     /// Whether to stop. Long phases ask between kernels, or a few times a second.

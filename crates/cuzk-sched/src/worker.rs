@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 use cuzk_gpu_mem::{Recorder, Stream};
 
-use crate::message::{Outcome, Phase, Report, Task, ToEngine, ToWorker};
+use crate::message::{Outcome, Phase, Report, Task, ToEngine, ToWorker, Waiting};
 use crate::queue::Order;
 use crate::timeline::{Log, NOT_ADMITTED};
 use crate::turnstile::Turnstile;
-use crate::work::{Context, Fault, Flag, Place, Section, Staging, Work};
+use crate::work::{Context, Demand, Fault, Flag, Place, Preparation, Section, Staging, Work};
 
 /// What all workers of a device share.
 #[derive(Debug)]
@@ -59,33 +59,48 @@ impl<W: Work> Seat<W> {
     }
 
     /// Whatever happens in it, a panic included, ends here, and what was held is let go.
-    fn attempt(&self, task: Task<W>, upload: &mut Option<Stream>) -> Outcome<W> {
+    fn attempt(&self, mut task: Task<W>, upload: &mut Option<Stream>) -> Outcome<W> {
         let phase = Cell::new(Phase::Stage);
         let begun = Cell::new(Instant::now());
-        let attempt = AssertUnwindSafe(|| self.phases(&task, upload, &phase, &begun));
+        let prepared = task.prepared.take();
+        let attempt = AssertUnwindSafe(|| self.phases(&task, prepared, upload, &phase, &begun));
         let result = catch_unwind(attempt);
         let label = match &result {
-            Ok(Err(Ending::NotAdmitted(_))) => NOT_ADMITTED,
+            Ok(Err(Ending::NotAdmitted(..))) => NOT_ADMITTED,
             _ => phase.get().name(),
         };
         let context = self.context(&task);
         context.note_phase(label, phase.get(), begun.get());
-        drop(task); // with its hold on host memory
+        let hold = task.hold;
         match result {
-            Ok(Ok(output)) => Outcome::Done(output),
-            Ok(Err(Ending::NotAdmitted(error))) => Outcome::NotAdmitted(error),
-            Ok(Err(Ending::Fault(fault))) => Outcome::Fault(fault),
-            Err(panic) => Outcome::Panicked(phase.get(), panic_text(panic)),
+            Ok(Err(Ending::NotAdmitted(error, prepared, demand))) => {
+                let waiting = Waiting {
+                    prepared,
+                    demand,
+                    hold,
+                };
+                Outcome::NotAdmitted(error, Box::new(waiting))
+            }
+            result => {
+                drop(hold);
+                match result {
+                    Ok(Ok(output)) => Outcome::Done(output),
+                    Ok(Err(Ending::Fault(fault))) => Outcome::Fault(fault),
+                    Ok(Err(Ending::NotAdmitted(..))) => unreachable!("matched above"),
+                    Err(panic) => Outcome::Panicked(phase.get(), panic_text(panic)),
+                }
+            }
         }
     }
 
     fn phases(
         &self,
         task: &Task<W>,
+        prepared: Option<W::Prepared>,
         upload: &mut Option<Stream>,
         phase: &Cell<Phase>,
         begun: &Cell<Instant>,
-    ) -> Result<W::Output, Ending<W::Error>> {
+    ) -> Result<W::Output, Ending<W>> {
         let context = self.context(task);
         let enter = |next: Phase| {
             if next != Phase::Stage {
@@ -102,26 +117,32 @@ impl<W: Work> Seat<W> {
         };
         enter(Phase::Stage)?;
         let (work, input) = (&task.work, &*task.input);
-        let (staged, admission) = match &self.device.place {
-            Place::Cpu => (work.stage(input, &context, Staging::Cpu)?, None),
-            Place::Device(_) if task.demand.own_admission => {
-                (work.stage(input, &context, Staging::Own)?, None)
+        let (prepared, demand) = match prepared {
+            Some(prepared) => (prepared, Arc::clone(&task.demand)),
+            None => {
+                let Preparation { prepared, demand } = work.prepare(input, &context)?;
+                let demand = demand.map_or_else(|| Arc::clone(&task.demand), Arc::new);
+                (prepared, demand)
             }
+        };
+        let (staged, admission) = match &self.device.place {
+            Place::Cpu => (work.stage(input, prepared, &context, Staging::Cpu)?, None),
             Place::Device(device) => {
-                let demand = &task.demand;
+                context.check().map_err(Fault::from)?;
                 let bytes = demand.compute_bytes.saturating_add(task.keep_device_bytes);
-                let mut admission = device
-                    .admit("partition", &demand.staging, bytes, Duration::ZERO)
-                    .map_err(|error| match error {
-                        error @ cuzk_gpu_mem::Error::OutOfMemory(_) => Ending::NotAdmitted(error),
-                        error => Ending::Fault(error.into()),
-                    })?;
+                let admitted = device.admit("partition", &demand.staging, bytes, Duration::ZERO);
+                let mut admission = match admitted {
+                    Err(error @ cuzk_gpu_mem::Error::OutOfMemory(_)) => {
+                        return Err(Ending::NotAdmitted(error, prepared, demand));
+                    }
+                    admitted => admitted.map_err(Fault::from)?,
+                };
                 let upload = self.upload(device, upload)?;
                 let staging = Staging::Device {
                     admission: &mut admission,
                     upload,
                 };
-                let staged = work.stage(input, &context, staging)?;
+                let staged = work.stage(input, prepared, &context, staging)?;
                 (staged, Some(admission))
             }
         };
@@ -138,8 +159,7 @@ impl<W: Work> Seat<W> {
                     work.compute(input, staged, &context, Section::Device(cx))
                 })
                 .map_err(Fault::from)??,
-            (Place::Device(_), None) => work.compute(input, staged, &context, Section::Own)?,
-            (Place::Cpu, _) => work.compute(input, staged, &context, Section::Cpu)?,
+            _ => work.compute(input, staged, &context, Section::Cpu)?,
         };
         drop(turn);
         enter(Phase::Finish)?;
@@ -159,6 +179,7 @@ impl<W: Work> Seat<W> {
             worker: self.number,
             place: &self.device.place,
             stop: &task.stop,
+            keep_device_bytes: task.keep_device_bytes,
             verify: task.verify,
             recorder: self.device.recorder.as_ref(),
             log: self.log.as_deref(),
@@ -181,13 +202,13 @@ impl<W: Work> Seat<W> {
 }
 
 /// How an attempt ends that has no result.
-enum Ending<E> {
-    NotAdmitted(cuzk_gpu_mem::Error),
-    Fault(Fault<E>),
+enum Ending<W: Work> {
+    NotAdmitted(cuzk_gpu_mem::Error, W::Prepared, Arc<Demand>),
+    Fault(Fault<W::Error>),
 }
 
-impl<E> From<Fault<E>> for Ending<E> {
-    fn from(fault: Fault<E>) -> Self {
+impl<W: Work> From<Fault<W::Error>> for Ending<W> {
+    fn from(fault: Fault<W::Error>) -> Self {
         Self::Fault(fault)
     }
 }

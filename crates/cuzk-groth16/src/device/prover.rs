@@ -301,10 +301,29 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
     /// # Errors
     /// As [`DeviceProver::prove`].
     pub fn pack(&self, witness: &Witness, options: &ProveOptions) -> Result<DevicePacked> {
+        self.pack_leaving(0, witness, options)
+    }
+
+    /// The same for a proof that leaves so many bytes of the device to others, if it can.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::prove`].
+    pub fn pack_leaving(
+        &self,
+        bytes: u64,
+        witness: &Witness,
+        options: &ProveOptions,
+    ) -> Result<DevicePacked> {
         if self.matrices.is_none() {
             return Err(no_rows());
         }
-        self.pack_from(None, witness.values(), Clock::new(options))
+        self.pack_from(None, witness.values(), bytes, Clock::new(options))
+    }
+
+    /// Pinned memory that a packed witness takes, were all its values full.
+    pub fn pinned_bytes_at_most(&self) -> u64 {
+        let variables = self.setup.header.num_variables;
+        (12 * variables.div_ceil(32) + 32 * variables) as u64
     }
 
     /// The same, with rows that the caller has evaluated.
@@ -328,7 +347,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         }
         let mut clock = Clock::new(options);
         let rows = clock.run("pin rows", || self.pin(rows))??;
-        self.pack_from(Some(rows), witness.values(), clock)
+        self.pack_from(Some(rows), witness.values(), 0, clock)
     }
 
     /// The first phase: waits for the device to have room, and begins the uploads for which there is room already.
@@ -521,6 +540,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         &self,
         rows: Option<HostRows>,
         witness: &[Scalar],
+        leave: u64,
         mut clock: Clock,
     ) -> Result<DevicePacked> {
         self.setup.check_witness(witness)?;
@@ -537,7 +557,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             full: packed.num_full(),
         };
         let beside = self.beside_sums(rows.is_some());
-        let room = device.room()?.saturating_sub(staged);
+        let room = device.room()?.saturating_sub(staged + leave);
         let sums = SumsPlan::new(self.gpu, &self.key, terms, beside, room)?;
         Ok(DevicePacked {
             compute_bytes: sums.section_bytes(beside),

@@ -51,7 +51,9 @@ impl<W: Work> Core<W> {
             let is_lane = self.is_for_lane(job, part);
             let ahead = begun_ahead.partition_point(|begun| *begun < job.order);
             let may_begin = job.begun.is_some() || is_lane || ahead < self.options.concurrency;
-            if !may_begin || (held_up && !is_lane) {
+            // One that waits for device memory has its host memory already.
+            let is_held_up = held_up && !is_lane && part.waiting.is_none();
+            if !may_begin || is_held_up {
                 continue;
             }
             match self.place(part, order, is_lane, now) {
@@ -174,15 +176,21 @@ impl<W: Work> Core<W> {
             return true;
         };
         let part = &mut job.parts[order.index()];
-        let Some(demand) = part.demands[device].clone() else {
+        let Some(estimate) = part.demands[device].clone() else {
             return true;
         };
         let keep = match (&self.options.lane, is_lane) {
             (Some(lane), false) => lane.most,
             _ => cuzk_gpu_mem::Footprint::default(),
         };
-        let Some(hold) = self.ledger.try_hold(demand.footprint(), keep) else {
-            return false;
+        // What was prepared for another device is of no use here.
+        let waiting = part.waiting.take().filter(|(there, _)| *there == device);
+        let (demand, prepared, hold) = match waiting {
+            Some((_, waiting)) => (waiting.demand, Some(waiting.prepared), waiting.hold),
+            None => match self.ledger.try_hold(estimate.footprint(), keep) {
+                Some(hold) => (estimate, None, hold),
+                None => return false,
+            },
         };
         let stop = Arc::new(Flag::default());
         let shared = &self.devices[device].shared;
@@ -196,13 +204,14 @@ impl<W: Work> Core<W> {
             work: Arc::clone(&job.work),
             input: Arc::clone(&part.input),
             demand,
+            prepared,
             keep_device_bytes: keep.device,
             stop: [
                 Arc::clone(&job.shared.cancel),
                 Arc::clone(&stop),
                 Arc::clone(&shared.out),
             ],
-            _hold: hold,
+            hold,
             verify: self.options.verify,
         };
         let state = &mut self.workers[worker];

@@ -25,6 +25,7 @@ impl<W: Work> Core<W> {
             avoid: vec![false; devices],
             only: None,
             not_before: None,
+            waiting: None,
             short_since: None,
             last_error: None,
             output: None,
@@ -166,6 +167,9 @@ impl<W: Work> Core<W> {
         }
         job.ending = Some(error);
         job.shared.cancel.set();
+        for part in &mut job.parts {
+            part.waiting = None;
+        }
         self.ready.retain(|order| order.job() != id);
         for device in &mut self.devices {
             device.short.take_if(|short| short.order.job() == id);

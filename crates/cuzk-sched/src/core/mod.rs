@@ -15,7 +15,7 @@ use crossbeam_channel::Sender;
 use crate::error::JobError;
 use crate::job::{PartitionReport, Shared};
 use crate::ledger::{Ledger, Pass};
-use crate::message::{Event, Phase, Reply, ToEngine, ToWorker};
+use crate::message::{Event, Phase, Reply, ToEngine, ToWorker, Waiting};
 use crate::options::{JobOptions, Options, Role};
 use crate::queue::Order;
 use crate::work::{Demand, Flag, Work};
@@ -106,6 +106,8 @@ struct PartState<W: Work> {
     /// The device on which it is tried again.
     only: Option<usize>,
     not_before: Option<Instant>,
+    /// Prepared for this device, whose memory it waits for.
+    waiting: Option<(usize, Waiting<W>)>,
     /// Since when device memory that was there in the plan has been missing.
     short_since: Option<Instant>,
     last_error: Option<W::Error>,

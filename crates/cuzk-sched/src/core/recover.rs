@@ -24,9 +24,10 @@ impl<W: Work> Core<W> {
         let partition = order.index();
         match outcome {
             Outcome::Done(_) => {}
-            Outcome::NotAdmitted(error) => {
+            Outcome::NotAdmitted(error, waiting) => {
                 if let Some(part) = self.part(order) {
                     part.tries -= 1;
+                    part.waiting = Some((device, *waiting));
                 }
                 self.no_room(order, device, error.into(), now);
             }
@@ -86,6 +87,7 @@ impl<W: Work> Core<W> {
             let since = *part.short_since.get_or_insert(now);
             if now.saturating_duration_since(since) >= patience {
                 part.avoid[device] = true;
+                part.waiting = None;
                 part.short_since = None;
                 part.last_error = None;
                 if self.is_homeless(order) {
@@ -220,6 +222,7 @@ impl<W: Work> Core<W> {
         state.shared.turnstile.wake();
         for part in self.jobs.values_mut().flat_map(|job| &mut job.parts) {
             part.only.take_if(|only| *only == device);
+            part.waiting.take_if(|(there, _)| *there == device);
         }
     }
 

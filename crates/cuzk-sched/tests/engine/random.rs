@@ -243,7 +243,7 @@ fn part(words: &mut Words, plan: &mut Plan, index: usize, may_lose: bool) -> Par
     part.scratch_bytes = 1 + words.below(12 << 10) as u64;
     part.host_bytes = words.below(4 << 10) as u64;
     part.is_gpu_only = words.below(2) == 0;
-    part.own_admission = words.below(4) == 0;
+    part.is_late = words.below(4) == 0;
     for _ in 0..2 {
         let phase = *words.pick(&PHASES);
         let mishap = match words.below(40) {

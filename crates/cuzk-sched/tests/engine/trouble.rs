@@ -1,11 +1,13 @@
 //! What goes wrong, and what comes of it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cuzk_gpu_mem::driver::SimDriver;
 use cuzk_sched::{
-    DeviceOptions, JobError, JobOptions, OnDeviceError, Options, Phase, Place, Scheduler, Watchdog,
+    DeviceOptions, JobError, JobOptions, OnDeviceError, Options, Phase, Place, Priority, Scheduler,
+    Watchdog,
 };
 
 use crate::work::{Mishap, Part, SumError, Sums, check, devices, primary};
@@ -258,6 +260,42 @@ fn memory_that_others_keep_is_given_up_after_the_patience() {
     );
     setting.drivers[0].set_tenants(0);
     one(&setting, &scheduler, Part::new(7, 0)).unwrap();
+}
+
+/// What a partition needs is known when it is prepared, which happens once; waiting for it, it holds up nobody who has an
+/// earlier place, and can be called off.
+#[test]
+fn waiting_for_memory_prepares_once_and_can_be_called_off() {
+    let mut setting = setting(1, OnDeviceError::Retry);
+    setting.options.memory_patience = Duration::from_secs(600);
+    setting.options.host_limit.host = 3 << 10;
+    let scheduler = Scheduler::start(setting.options.clone()).unwrap();
+    let sums = Arc::clone(&setting.sums);
+    setting.drivers[0].set_tenants(1 << 20);
+    let mut late = gpu_part(&[]);
+    late.is_late = true;
+    late.host_bytes = 2 << 10;
+    let submit = |part: Part, options| scheduler.submit(&sums, vec![part], options).unwrap();
+    let job = submit(late.clone(), JobOptions::default());
+    assert!(job.wait_for(Duration::from_millis(50)).is_none());
+    assert_eq!(sums.prepared.load(Ordering::Relaxed), 1);
+    // An urgent one has no host memory while that one waits, and lets it go first all the same.
+    let mut options = JobOptions::default();
+    options.priority = Priority::Urgent;
+    let urgent = submit(late.clone(), options);
+    assert!(urgent.wait_for(Duration::from_millis(20)).is_none());
+    setting.drivers[0].set_tenants(0);
+    job.wait().unwrap();
+    urgent.wait().unwrap();
+    assert_eq!(sums.prepared.load(Ordering::Relaxed), 2);
+
+    setting.drivers[0].set_tenants(1 << 20);
+    let job = submit(late, JobOptions::default());
+    assert!(job.wait_for(Duration::from_millis(20)).is_none());
+    job.cancel();
+    assert!(matches!(job.wait(), Err(JobError::Cancelled)));
+    let held = scheduler.status().held;
+    assert_eq!((held.host, held.device), (0, 0));
 }
 
 /// The slow phase asks whether to stop, so its worker comes back.

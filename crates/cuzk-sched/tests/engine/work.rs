@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cuzk_gpu_mem::driver::{Code, SimDriver};
-use cuzk_gpu_mem::{Admission, Compute, Device, Error, Settings, Staged, StagingRequest};
-use cuzk_sched::{Context, Demand, DeviceOptions, Fault, Phase, Place, Section, Staging, Work};
+use cuzk_gpu_mem::{Compute, Device, Error, Settings, Staged, StagingRequest};
+use cuzk_sched::{
+    Context, Demand, DeviceOptions, Fault, Phase, Place, Preparation, Section, Staging, Work,
+};
 
 /// What goes wrong with an attempt, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +64,8 @@ pub(crate) struct Part {
     pub(crate) mishaps: Vec<Option<Mishap>>,
     /// By place: whether the mishaps are for GPUs only.
     pub(crate) is_gpu_only: bool,
-    /// Whether it asks the device's ledger itself.
-    pub(crate) own_admission: bool,
+    /// Whether what it needs of a device is known only when it has been prepared.
+    pub(crate) is_late: bool,
 }
 
 impl Part {
@@ -76,13 +78,25 @@ impl Part {
             host_bytes: 1 << 10,
             mishaps: Vec::new(),
             is_gpu_only: false,
-            own_admission: false,
+            is_late: false,
         }
     }
 
     pub(crate) fn with(mut self, mishap: Mishap) -> Self {
         self.mishaps.push(Some(mishap));
         self
+    }
+
+    /// What it needs of a device.
+    fn on_device(&self) -> Demand {
+        Demand {
+            staging: vec![StagingRequest {
+                label: "input",
+                bytes: 8 * self.words as u64,
+            }],
+            compute_bytes: self.scratch_bytes,
+            ..Demand::default()
+        }
     }
 
     fn data(&self) -> Vec<u64> {
@@ -135,6 +149,8 @@ pub(crate) struct Sums {
     pub(crate) staged: Mutex<Vec<(u64, usize)>>,
     /// Tags of jobs whose end has been told.
     pub(crate) ended: Mutex<BTreeSet<u64>>,
+    /// How often a partition has been prepared.
+    pub(crate) prepared: AtomicUsize,
     pub(crate) drivers: Vec<Arc<SimDriver>>,
     /// In microseconds, the most that a phase takes beyond its work; 0 for none.
     pub(crate) jitter_us: u64,
@@ -146,7 +162,20 @@ pub(crate) enum Here {
     Cpu(Vec<u64>),
     Staged(Staged<u64>),
     NotStaged,
-    Own(Admission, Option<Staged<u64>>),
+}
+
+/// A partition before its first phase: whose it is, and where it was prepared.
+pub(crate) struct Ready {
+    tag: u64,
+    index: usize,
+    ordinal: Option<u32>,
+}
+
+fn ordinal(place: &Place) -> Option<u32> {
+    match place {
+        Place::Cpu => None,
+        Place::Device(device) => Some(device.info().ordinal),
+    }
 }
 
 impl Sums {
@@ -228,6 +257,7 @@ impl Drop for Computing<'_> {
 
 impl Work for Sums {
     type Part = Part;
+    type Prepared = Ready;
     type Staged = Here;
     type Computed = u64;
     type Output = Sum;
@@ -241,47 +271,49 @@ impl Work for Sums {
                 ..Demand::default()
             },
             Place::Device(_) => Demand {
-                staging: vec![StagingRequest {
-                    label: "input",
-                    bytes: 8 * part.words as u64,
-                }],
-                compute_bytes: part.scratch_bytes,
-                pinned_bytes: 0,
                 host_bytes,
-                own_admission: part.own_admission,
+                ..match part.is_late {
+                    true => Demand {
+                        compute_bytes: part.on_device().footprint().device,
+                        ..Demand::default()
+                    },
+                    false => part.on_device(),
+                }
             },
+        })
+    }
+
+    fn prepare(
+        &self,
+        part: &Part,
+        context: &Context<'_>,
+    ) -> Result<Preparation<Ready>, Fault<SumError>> {
+        self.prepared.fetch_add(1, Ordering::Relaxed);
+        let prepared = Ready {
+            tag: part.tag,
+            index: part.index,
+            ordinal: ordinal(context.place()),
+        };
+        let is_late = part.is_late && prepared.ordinal.is_some();
+        Ok(Preparation {
+            prepared,
+            demand: is_late.then(|| part.on_device()),
         })
     }
 
     fn stage(
         &self,
         part: &Part,
+        ready: Ready,
         context: &Context<'_>,
         staging: Staging<'_>,
     ) -> Result<Here, Fault<SumError>> {
+        assert_eq!((ready.tag, ready.index), (part.tag, part.index));
+        assert_eq!(ready.ordinal, ordinal(context.place()));
         self.staged.lock().unwrap().push((part.tag, part.index));
         self.mishap(part, context, Phase::Stage)?;
         match staging {
             Staging::Cpu => Ok(Here::Cpu(part.data())),
-            Staging::Own => {
-                let Place::Device(device) = context.place() else {
-                    unreachable!("a CPU has no ledger")
-                };
-                let demand = self.demand(part, context.place()).unwrap();
-                let patience = Duration::from_millis(2);
-                let mut admission = loop {
-                    match device.admit("own", &demand.staging, demand.compute_bytes, patience) {
-                        Err(Error::OutOfMemory(_)) => context.check()?,
-                        admitted => break admitted?,
-                    }
-                };
-                let upload = device.stream("own")?;
-                let mut buffer = admission.stage::<u64>("input", part.words, &upload)?;
-                if let Some(buffer) = &mut buffer {
-                    buffer.upload_slice(&part.data())?;
-                }
-                Ok(Here::Own(admission, buffer))
-            }
             Staging::Device { admission, upload } => {
                 match admission.stage::<u64>("input", part.words, upload)? {
                     None => Ok(Here::NotStaged),
@@ -316,17 +348,6 @@ impl Work for Sums {
         self.mishap(part, context, Phase::Compute)?;
         let words = match (staged, section) {
             (Here::Cpu(words), Section::Cpu) => words,
-            (Here::Own(admission, buffer), Section::Own) => {
-                let recorder = context.recorder().cloned();
-                let Place::Device(device) = context.place() else {
-                    unreachable!("a CPU has no sections")
-                };
-                device
-                    .compute_admitted(admission, recorder, |cx| {
-                        on_device(part, buffer, context, cx)
-                    })
-                    .map_err(Fault::from)??
-            }
             (Here::Staged(buffer), Section::Device(cx)) => {
                 on_device(part, Some(buffer), context, cx)?
             }
