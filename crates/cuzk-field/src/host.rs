@@ -130,30 +130,60 @@ pub(crate) fn g2_uncompress(bytes: &[u8; 96]) -> Result<G2Affine, blst::BLST_ERR
     uncompressed(out, status)
 }
 
+fn as_blst(p: &G1Affine, q: &G2Affine) -> (blst_p1_affine, blst_p2_affine) {
+    let fp = |x: &Fp| blst_fp { l: x.0 };
+    let fp2 = |x: &Fp2| blst_fp2 {
+        fp: [fp(&x.c0), fp(&x.c1)],
+    };
+    let p = blst_p1_affine {
+        x: fp(&p.x),
+        y: fp(&p.y),
+    };
+    let q = blst_p2_affine {
+        x: fp2(&q.x),
+        y: fp2(&q.y),
+    };
+    (p, q)
+}
+
+/// A product of pairings e(p, q) before the final exponentiation, so that its parts can be computed apart, and kept.
+///
+/// All points must be on their curves and in their subgroups. Pairs with a point at infinity contribute one.
+#[derive(Clone, Copy, Debug)]
+pub struct PairingProduct(blst::blst_fp12);
+
+impl PairingProduct {
+    /// e(p, q).
+    pub fn of(p: &G1Affine, q: &G2Affine) -> Self {
+        if p.is_infinity() || q.is_infinity() {
+            return Self(blst::blst_fp12::default());
+        }
+        let (p, q) = as_blst(p, q);
+        Self(blst::blst_fp12::miller_loop(&q, &p))
+    }
+
+    /// The product of both.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        Self(self.0 * other.0)
+    }
+
+    /// Whether it is one.
+    pub fn is_one(&self) -> bool {
+        self.0.final_exp() == blst::blst_fp12::default()
+    }
+}
+
 /// Whether the product of e(p, q) over all pairs is one. Pairs with a point at infinity contribute one.
 ///
 /// All points must be on their curves and in their subgroups.
 pub fn pairing_product_is_one(pairs: &[(G1Affine, G2Affine)]) -> bool {
-    let (mut ps, mut qs) = (Vec::new(), Vec::new());
-    for (p, q) in pairs {
-        if !p.is_infinity() && !q.is_infinity() {
-            let fp = |x: &Fp| blst_fp { l: x.0 };
-            let fp2 = |x: &Fp2| blst_fp2 {
-                fp: [fp(&x.c0), fp(&x.c1)],
-            };
-            ps.push(blst_p1_affine {
-                x: fp(&p.x),
-                y: fp(&p.y),
-            });
-            qs.push(blst_p2_affine {
-                x: fp2(&q.x),
-                y: fp2(&q.y),
-            });
-        }
-    }
+    let finite = pairs
+        .iter()
+        .filter(|(p, q)| !p.is_infinity() && !q.is_infinity());
+    let (ps, qs): (Vec<_>, Vec<_>) = finite.map(|(p, q)| as_blst(p, q)).unzip();
     if ps.is_empty() {
         return true;
     }
-    let product = blst::blst_fp12::miller_loop_n(&qs, &ps).final_exp();
-    product == blst::blst_fp12::default()
+    PairingProduct(blst::blst_fp12::miller_loop_n(&qs, &ps)).is_one()
 }

@@ -53,6 +53,6 @@ pub use field::{Field, batch_invert};
 pub use fp::Fp;
 pub use fp2::Fp2;
 pub use fr::{Fr, Scalar};
-pub use host::pairing_product_is_one;
+pub use host::{PairingProduct, pairing_product_is_one};
 pub use plain::PlainCurve;
 pub use roots::RootGenerator;

@@ -5,7 +5,8 @@ mod common;
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
 use common::{any_fp, any_fp2, any_point, any_scalar, hostile, limbs, multiple, r, rescaled};
 use cuzk_field::{
-    Affine, CurveField, Field, Fp, Fp2, G1Affine, G2Affine, Scalar, Xyzz, pairing_product_is_one,
+    Affine, CurveField, Field, Fp, Fp2, G1Affine, G2Affine, PairingProduct, Scalar, Xyzz,
+    pairing_product_is_one,
 };
 use proptest::prelude::*;
 
@@ -174,6 +175,14 @@ fn products_of_pairings() {
         (g1(4), g2(5)),
         (-g1(13), g2(2)),
     ]));
+    // The same from parts.
+    let part = |p: G1Affine, q: G2Affine| PairingProduct::of(&p, &q);
+    let product = part(g1(2), g2(3)).times(part(g1(0), g2(9)));
+    assert!(!product.is_one());
+    let product = product.times(part(g1(4), g2(5)));
+    assert!(product.times(part(-g1(13), g2(2))).is_one());
+    assert!(!product.times(part(-g1(12), g2(2))).is_one());
+    assert!(part(g1(3), g2(0)).is_one());
 }
 
 proptest! {

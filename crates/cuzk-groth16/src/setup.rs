@@ -70,10 +70,20 @@ impl Setup {
         clock: &mut Clock,
     ) -> Result<Proof, Error> {
         let blinding = options.blinding()?;
-        let proof = clock.run("assemble", || self.assemble(sums, &blinding))?;
-        if options.verify {
+        let (proof, inputs) = clock.run("assemble", || {
+            rayon::join(
+                || self.assemble(sums, &blinding),
+                || {
+                    options
+                        .verify
+                        .then(|| self.verifier.input_sum(public_values))
+                },
+            )
+        })?;
+        if let Some(inputs) = inputs {
+            let inputs = inputs?;
             clock
-                .run("verify", || self.verifier.verify(public_values, &proof))?
+                .run("verify", || self.verifier.verify_with(&inputs, &proof))?
                 .map_err(|_| Error::InvalidProof)?;
         }
         Ok(proof)
@@ -84,24 +94,37 @@ impl Setup {
     fn assemble(&self, sums: &Sums, blinding: &Blinding) -> Proof {
         let (r, s) = (&blinding.r, &blinding.s);
         let key = &self.header;
-        let delta = G1Xyzz::from(key.delta_g1);
-
-        let mut a = delta.mul_scalar(r);
-        a.add_affine(&key.vk.alpha_g1);
-        a.add_xyzz(&sums.a);
-
-        let mut b = G2Xyzz::from(key.vk.delta_g2).mul_scalar(s);
-        b.add_affine(&key.vk.beta_g2);
-        b.add_xyzz(&sums.b_g2);
-
-        // s delta1 in B1 and - r s delta1 cancel: r (beta1 + sum B1) is left.
-        let mut b_g1 = sums.b_g1;
-        b_g1.add_affine(&key.beta_g1);
-        let mut c = a.mul_scalar(s);
-        c.add_xyzz(&b_g1.mul_scalar(r));
-        c.add_xyzz(&sums.l);
-        c.add_xyzz(&sums.h);
-
+        // s pi_a takes pi_a; B takes nothing of either.
+        let (b, (c, a)) = rayon::join(
+            || {
+                let mut b = G2Xyzz::from(key.vk.delta_g2).mul_scalar(s);
+                b.add_affine(&key.vk.beta_g2);
+                b.add_xyzz(&sums.b_g2);
+                b
+            },
+            || {
+                rayon::join(
+                    || {
+                        // s delta1 in B1 and - r s delta1 cancel: r (beta1 + sum B1) is left.
+                        let mut b_g1 = sums.b_g1;
+                        b_g1.add_affine(&key.beta_g1);
+                        let mut c = b_g1.mul_scalar(r);
+                        c.add_xyzz(&sums.l);
+                        c.add_xyzz(&sums.h);
+                        c
+                    },
+                    || {
+                        let mut a = G1Xyzz::from(key.delta_g1).mul_scalar(r);
+                        a.add_affine(&key.vk.alpha_g1);
+                        a.add_xyzz(&sums.a);
+                        (a.mul_scalar(s), a)
+                    },
+                )
+            },
+        );
+        let (s_a, a) = a;
+        let mut c = c;
+        c.add_xyzz(&s_a);
         Proof {
             a: a.to_affine(),
             b: b.to_affine(),

@@ -1,6 +1,6 @@
 //! Verification with a pairing.
 
-use cuzk_field::{Affine, CurveField, G1Affine, G2Affine, Scalar, pairing_product_is_one};
+use cuzk_field::{Affine, CurveField, G1Affine, PairingProduct, Scalar};
 use cuzk_formats::{Proof, VerifyingKey};
 use cuzk_msm::msm;
 use rayon::prelude::*;
@@ -11,7 +11,13 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 pub struct Verifier {
     vk: VerifyingKey,
+    /// e(alpha, beta).
+    alpha_beta: PairingProduct,
 }
+
+/// The sum over the IC points for some public values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputSum(G1Affine);
 
 impl Verifier {
     /// Checks curve and subgroup of every point of the key. The cost is tens of microseconds
@@ -36,7 +42,10 @@ impl Verifier {
             .enumerate()
             .map(|(i, point)| check_point(point, || format!("IC[{i}]"), Infinity::Allowed))
             .collect::<Result<(), _>>()?;
-        Ok(Self { vk: vk.clone() })
+        Ok(Self {
+            alpha_beta: PairingProduct::of(&vk.alpha_g1, &vk.beta_g2),
+            vk: vk.clone(),
+        })
     }
 
     /// The key.
@@ -53,6 +62,12 @@ impl Verifier {
     /// [`Error::InvalidProof`] if the equation does not hold; [`Error::Point`] and
     /// [`Error::PublicCount`] for malformed input.
     pub fn verify(&self, public_values: &[Scalar], proof: &Proof) -> Result<(), Error> {
+        let sum = self.input_sum(public_values)?;
+        self.verify_with(&sum, proof)
+    }
+
+    /// What verifying takes of the public values: no proof is needed for it.
+    pub(crate) fn input_sum(&self, public_values: &[Scalar]) -> Result<InputSum, Error> {
         let expected = self.vk.num_public();
         if public_values.len() != expected {
             return Err(Error::PublicCount {
@@ -60,28 +75,50 @@ impl Verifier {
                 found: public_values.len(),
             });
         }
-        check_proof(proof)?;
         let mut sum = msm(&self.vk.gamma_abc_g1[1..], public_values)?;
         sum.add_affine(&self.vk.gamma_abc_g1[0]);
-        let pairs: [(G1Affine, G2Affine); 4] = [
-            (-proof.a, proof.b),
-            (self.vk.alpha_g1, self.vk.beta_g2),
-            (sum.to_affine(), self.vk.gamma_g2),
-            (proof.c, self.vk.delta_g2),
-        ];
-        if pairing_product_is_one(&pairs) {
-            Ok(())
-        } else {
-            Err(Error::InvalidProof)
+        Ok(InputSum(sum.to_affine()))
+    }
+
+    /// [`Self::verify`] for these public values, on several threads.
+    pub(crate) fn verify_with(&self, sum: &InputSum, proof: &Proof) -> Result<(), Error> {
+        let vk = &self.vk;
+        let ((checked, a_b), (inputs, c)) = rayon::join(
+            || {
+                rayon::join(
+                    || check_proof(proof),
+                    || PairingProduct::of(&-proof.a, &proof.b),
+                )
+            },
+            || {
+                rayon::join(
+                    || PairingProduct::of(&sum.0, &vk.gamma_g2),
+                    || PairingProduct::of(&proof.c, &vk.delta_g2),
+                )
+            },
+        );
+        checked?;
+        let product = self.alpha_beta.times(a_b).times(inputs).times(c);
+        match product.is_one() {
+            true => Ok(()),
+            false => Err(Error::InvalidProof),
         }
     }
 }
 
 /// Every point of a proof: curve, subgroup, not infinity.
 pub(crate) fn check_proof(proof: &Proof) -> Result<(), Error> {
-    check_point(&proof.a, || "the proof's A".into(), Infinity::Refused)?;
-    check_point(&proof.b, || "the proof's B".into(), Infinity::Refused)?;
-    check_point(&proof.c, || "the proof's C".into(), Infinity::Refused)
+    let check_g1 = |point, name: &str| check_point(point, || name.into(), Infinity::Refused);
+    let ((a, c), b) = rayon::join(
+        || {
+            (
+                check_g1(&proof.a, "the proof's A"),
+                check_g1(&proof.c, "the proof's C"),
+            )
+        },
+        || check_point(&proof.b, || "the proof's B".into(), Infinity::Refused),
+    );
+    a.and(b).and(c)
 }
 
 /// Whether infinity may stand where a point is checked.
