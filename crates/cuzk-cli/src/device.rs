@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cuzk_gpu_mem::{Device, DeviceInfo, Selector, Settings, Unavailable};
+use cuzk_gpu_mem::{Bytes, Device, DeviceInfo, Error as Memory, Selector, Settings, Unavailable};
 use cuzk_groth16::device::Gpu;
 use serde::Serialize;
 
@@ -102,17 +102,15 @@ pub(crate) fn take(
             Err(why) => Prospect::Cpu(format!("no GPU: {why}")),
         },
         Wanted::Cuda(selector) => {
-            let opened = find(selector.as_ref())
-                .map_err(|why| why.to_string())
-                .and_then(|info| open(&info, vram_limit));
-            match opened {
-                Ok(gpu) => Prospect::Gpu(Box::new(gpu)),
-                Err(why) => {
-                    return Err(Failure::Device(format!(
-                        "no usable device for --device {choice}: {why}"
-                    )));
-                }
-            }
+            let unusable = |why: String| {
+                Failure::Device(format!("no usable device for --device {choice}: {why}"))
+            };
+            let info = find(selector.as_ref()).map_err(|why| unusable(why.to_string()))?;
+            let gpu = open(&info, vram_limit).map_err(|why| match why {
+                Unopened::TooLittleMemory(why) => Failure::OutOfMemory(why),
+                Unopened::Unusable(why) => unusable(why),
+            })?;
+            Prospect::Gpu(Box::new(gpu))
         }
     };
     Ok(Taken {
@@ -182,8 +180,19 @@ fn find(selector: Option<&Selector>) -> Result<DeviceInfo, Unavailable> {
     selector.unwrap_or(&first).pick(&cuzk_gpu_mem::list()?)
 }
 
+/// Why a GPU that is there was not opened.
+#[derive(Debug, thiserror::Error)]
+enum Unopened {
+    /// Its memory, or the limit set for it, does not suffice for the self-test.
+    #[error("{0}")]
+    TooLittleMemory(String),
+    /// Anything else.
+    #[error("{0}")]
+    Unusable(String),
+}
+
 /// Opens a GPU, loads the kernels and tests it.
-fn open(info: &DeviceInfo, vram_limit: Option<u64>) -> Result<Gpu, String> {
+fn open(info: &DeviceInfo, vram_limit: Option<u64>) -> Result<Gpu, Unopened> {
     let settings = Settings {
         limit: vram_limit,
         ..Settings::default()
@@ -191,7 +200,24 @@ fn open(info: &DeviceInfo, vram_limit: Option<u64>) -> Result<Gpu, String> {
     Device::open(&Selector::Ordinal(info.ordinal), settings)
         .map_err(cuzk_groth16::device::Error::from)
         .and_then(|device| Gpu::new(&device))
-        .map_err(|error| format!("GPU {} ({}): {error}", info.ordinal, info.name))
+        .map_err(|error| {
+            let name = format!("GPU {} ({})", info.ordinal, info.name);
+            unopened(&name, vram_limit, &error)
+        })
+}
+
+fn unopened(name: &str, vram_limit: Option<u64>, error: &cuzk_groth16::device::Error) -> Unopened {
+    use cuzk_groth16::device::Error;
+    match (error, vram_limit) {
+        (Error::Memory(Memory::OutOfMemory(_)), Some(limit)) => Unopened::TooLittleMemory(format!(
+            "{name}: a limit of {} (--vram-limit) is too small for its self-test, let alone a proof: {error}",
+            Bytes(limit)
+        )),
+        (Error::Memory(Memory::OutOfMemory(_)), None) => Unopened::TooLittleMemory(format!(
+            "{name}: there is too little memory for its self-test, let alone a proof: {error}"
+        )),
+        _ => Unopened::Unusable(format!("{name}: {error}")),
+    }
 }
 
 /// Starts the threads, and says how many.
@@ -212,6 +238,31 @@ pub(crate) fn start_threads(threads: Option<u16>) -> Result<usize, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    use cuzk_gpu_mem::driver::SimDriver;
+
+    #[test]
+    fn a_limit_below_the_self_test_is_out_of_memory() {
+        let settings = Settings {
+            limit: Some(1 << 10),
+            ..Settings::default()
+        };
+        let driver = Arc::new(SimDriver::new(1 << 30));
+        let device = Device::with_driver(driver, settings).unwrap();
+        let stream = device.stream("test").unwrap();
+        let error = device
+            .alloc::<u8>("self-test", 1 << 20, &stream)
+            .unwrap_err();
+        let error = unopened("GPU 0 (H)", Some(1 << 10), &error.into());
+        let Unopened::TooLittleMemory(text) = error else {
+            panic!("{error}");
+        };
+        assert!(
+            text.contains("a limit of 1 KiB (--vram-limit) is too small"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn devices_are_named_as_documented() {
