@@ -280,8 +280,10 @@ fn waiting_for_memory_prepares_once_and_can_be_called_off() {
     assert!(job.wait_for(Duration::from_millis(50)).is_none());
     assert_eq!(sums.prepared.load(Ordering::Relaxed), 1);
     // An urgent one has no host memory while that one waits, and lets it go first all the same.
-    let mut options = JobOptions::default();
-    options.priority = Priority::Urgent;
+    let options = JobOptions {
+        priority: Priority::Urgent,
+        ..JobOptions::default()
+    };
     let urgent = submit(late.clone(), options);
     assert!(urgent.wait_for(Duration::from_millis(20)).is_none());
     setting.drivers[0].set_tenants(0);
