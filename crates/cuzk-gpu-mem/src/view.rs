@@ -33,6 +33,16 @@ pub struct DeviceViewMut<'a, T: Pod> {
     element: PhantomData<&'a mut T>,
 }
 
+impl<'a, T: Pod> DeviceView<'a, T> {
+    /// The same, ordered already for `streams`.
+    pub(crate) fn lent_to(self, streams: &'a [StreamId]) -> Self {
+        Self {
+            lent: streams,
+            ..self
+        }
+    }
+}
+
 impl<T: Pod> Clone for DeviceView<'_, T> {
     fn clone(&self) -> Self {
         *self

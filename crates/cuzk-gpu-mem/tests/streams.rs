@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{card16, open};
 use cuzk_gpu_mem::driver::sim::Completion;
-use cuzk_gpu_mem::{Carve, Device, DeviceViewMut, Error, Stream};
+use cuzk_gpu_mem::{Carve, Device, DeviceView, DeviceViewMut, Error, SharedBuf, Stream};
 
 fn lazy() -> (Arc<cuzk_gpu_mem::driver::SimDriver>, Device, [Stream; 3]) {
     let driver = card16();
@@ -190,6 +190,46 @@ fn streams_that_were_lent_a_buffer_do_not_wait_for_each_other() {
     driver.release(a.id());
     assert_eq!(*seen.wait().unwrap(), [1, 1, 1, 1, 2, 2, 2, 2]);
     drop((before, late));
+}
+
+/// Streams that read a shared buffer wait for what filled it, not for each other; the free waits for all.
+#[test]
+fn readers_of_a_shared_buffer_do_not_wait_for_each_other() {
+    let (driver, device, [home, a, b]) = lazy();
+    driver.set_completion(Completion::Eager);
+    let mut buffer = device.alloc::<u64>("buffer", 4, &home).unwrap();
+    driver.hold(home.id());
+    let source = device.host().pinned_from("value", &[7; 4]).unwrap();
+    let filled = home.upload(source, &mut buffer).unwrap();
+    let shared = SharedBuf::new(buffer);
+    assert_eq!(shared.bytes(), 32);
+    let read = |stream: &Stream, view: DeviceView<'_, u64>| {
+        stream
+            .download(view, device.host().pinned("seen", 4).unwrap())
+            .unwrap()
+    };
+    let first = read(&a, shared.view(&a).unwrap());
+    assert!(!first.is_done().unwrap());
+    driver.release(home.id());
+    assert_eq!(*first.wait().unwrap(), [7; 4]);
+    // Held back, `a` holds neither `b` back nor the home stream.
+    driver.hold(a.id());
+    let late = read(&a, shared.view(&a).unwrap());
+    assert_eq!(*read(&b, shared.view(&b).unwrap()).wait().unwrap(), [7; 4]);
+    let own = read(&home, shared.view(&home).unwrap());
+    assert_eq!(*own.wait().unwrap(), [7; 4]);
+    assert!(!late.is_done().unwrap());
+    drop(shared);
+    assert!(!home.is_idle().unwrap());
+    driver.release(a.id());
+    assert_eq!(*late.wait().unwrap(), [7; 4]);
+    home.synchronize().unwrap();
+
+    let other = open(&card16());
+    let elsewhere = other.stream("elsewhere").unwrap();
+    let shared = SharedBuf::new(device.alloc::<u64>("buffer", 4, &home).unwrap());
+    assert!(shared.view(&elsewhere).is_err());
+    drop(filled);
 }
 
 /// Parts of one block: aligned, disjoint, and no more than there is.
