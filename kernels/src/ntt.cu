@@ -14,12 +14,15 @@
 // whose sub-blocks have 2^log_block elements over its radix.
 // `scale` (8): by which the finest round of all multiplies its k-th output (dif) or input (dit), if
 // pass.scaled; that is 1/n and the shift of a coset.
+//
+// Entries `dif_product` are a transform's first pass and take source other / R: two arrays as long as `data`, canonical, that
+// do not overlap it. Entries `dit_product` are a transform's last pass, of what `source` holds, as long as `data` and apart
+// from it: where dit would give x they give data x / R, or data x / R - other if pass.minus; `data` and `other` are canonical.
 
-#include "cuzk/ntt.cuh"
+#include "cuzk/ntt_pass.cuh"
 
 using cuzk::Fr;
 using cuzk::FrFactor;
-using cuzk::NttColumn;
 using cuzk::NttLevel;
 using cuzk::NttPass;
 using cuzk::NttQuad;
@@ -27,109 +30,6 @@ using cuzk::u32;
 using cuzk::u64;
 
 namespace {
-
-// Eight elements, `step` apart, from where the thread's first lies. What lies behind the transform's length is zero.
-CUZK_FN void load(Fr (&x)[8], const Fr* source, const NttPass& pass, u64 first, u32 log_step) {
-    const u64 mask = (u64{1} << pass.log_n) - 1;
-    CUZK_UNROLL
-    for (u32 j = 0; j < 8; j++) {
-        const u64 i = first + (static_cast<u64>(j) << log_step);
-        x[j] = (i & mask) < pass.length && i < pass.total ? source[i] : cuzk::fr_zero();
-    }
-}
-
-CUZK_FN void store(const Fr (&x)[8], Fr* data, const NttPass& pass, u64 first, u32 log_step) {
-    CUZK_UNROLL
-    for (u32 j = 0; j < 8; j++) {
-        const u64 i = first + (static_cast<u64>(j) << log_step);
-        if (i < pass.total) {
-            data[i] = pass.last != 0 ? cuzk::canonical(x[j]) : x[j];
-        }
-    }
-}
-
-// Where the thread's first element lies while it owns `field`.
-CUZK_FN u64 first_index(const NttPass& pass, u32 field) {
-    return cuzk::ntt_index(pass, cuzk::ntt_base(pass), cuzk::ntt_spread(field));
-}
-
-// log2 of the distance between elements whose tile indices differ in bit `field`.
-CUZK_FN u32 log_step(const NttPass& pass, u32 field) { return field + pass.log_stride - pass.log_columns; }
-
-// A round of radix 8 in `field` has sub-blocks of 8^level elements.
-CUZK_FN u32 level_of(const NttPass& pass, u32 field) { return log_step(pass, field) / 3; }
-
-CUZK_FN u32 column_of(const NttPass& pass, u32 field, u32 log_sub_block) {
-    return static_cast<u32>(first_index(pass, field)) & ((1u << log_sub_block) - 1);
-}
-
-// Multiplies the thread's elements of the tile, but the first unless `all`: that at j, which is the k-th output or input of
-// a butterfly for k = j with its three bits reversed, by the k-th of some factors: quarters row / 4 apart, `row` between
-// them, and `one` the factor for k = 1. Two products' code in a loop, so that a round stays within the instruction cache;
-// the next factor is on its way meanwhile.
-CUZK_FN void multiply(NttQuad* tile, u32 field, const NttQuad* one, u32 row, bool all) {
-    const cuzk::NttSlots slots = cuzk::ntt_slots(field);
-    // j = 0, 2, 4, 6 is k = 0, 2, 1, 3, and j + 1 is k + 4.
-    const NttQuad* const zero = one - row;
-    FrFactor even = cuzk::ntt_factor(all ? zero : one, row / 4);
-    u32 slot = slots.first;
-    CUZK_NO_UNROLL
-    for (u32 j = 0; j < 8; j += 2) {
-        const FrFactor odd = cuzk::ntt_factor(zero + ((j & 2) + (j >> 2) + 4) * row, row / 4);
-        if (all || j > 0) {
-            cuzk::ntt_put(tile, slot, cuzk::mul_lazy(even, cuzk::ntt_get(tile, slot)));
-        }
-        if (j < 6) {
-            const u32 next = j + 2;
-            even = cuzk::ntt_factor(zero + ((next & 2) + (next >> 2)) * row, row / 4);
-        }
-        const u32 odd_slot = slot ^ slots.bit0;
-        cuzk::ntt_put(tile, odd_slot, cuzk::mul_lazy(odd, cuzk::ntt_get(tile, odd_slot)));
-        slot ^= slots.bit1 ^ ((j & 2) != 0 ? slots.bit2 : 0);
-    }
-}
-
-// The factors of a round of radix 8 in `field`, to the tile.
-CUZK_FN void twist(NttQuad* tile, const NttQuad* tables, const NttLevel* levels, const NttQuad* scale, const NttPass& pass,
-                   u32 field) {
-    const u32 level = level_of(pass, field);
-    if (level == 0) {
-        if (pass.scaled != 0) {
-            multiply(tile, field, scale + 4, 4, true);
-        }
-        return;
-    }
-    const NttColumn column = cuzk::ntt_column(tables, levels[level], column_of(pass, field, 3 * level));
-    CUZK_NO_UNROLL
-    for (u32 factor = 0; factor < column.factors; factor++) {
-        multiply(tile, field, factor == 0 ? column.low : column.high, cuzk::ntt_row, false);
-    }
-}
-
-// Those of a round of radix 2 or 4: element j = 4 a + (column) or 2 a + (column) is the output or input a with its bits
-// reversed. What is x^k in radix 8 is x^(4k) in radix 2 and x^(2k) in radix 4.
-template <u32 LOG_RADIX>
-CUZK_FN void twist_short(NttQuad* tile, const NttQuad* tables, const NttLevel* levels, const NttPass& pass, u32 field) {
-    const u32 log_sub_block = pass.log_block - LOG_RADIX;
-    const u32 first_column = column_of(pass, field, log_sub_block);
-    const NttLevel level = levels[log_sub_block / 3];
-    const cuzk::NttSlots slots = cuzk::ntt_slots(field);
-    constexpr u32 columns = 8 >> LOG_RADIX;
-    CUZK_NO_UNROLL
-    for (u32 j = columns; j < 8; j++) {
-        const u32 c = first_column + ((j & (columns - 1)) << log_step(pass, field));
-        const u32 exponent = cuzk::reverse3(j & ~(columns - 1)) * columns;
-        const NttColumn column = cuzk::ntt_column(tables, level, c);
-        const u32 place = cuzk::ntt_slot_of(slots, j);
-        Fr x = cuzk::ntt_get(tile, place);
-        CUZK_NO_UNROLL
-        for (u32 factor = 0; factor < column.factors; factor++) {
-            const NttQuad* const at = (factor == 0 ? column.low : column.high) + (exponent - 1) * cuzk::ntt_row;
-            x = cuzk::mul_lazy(cuzk::ntt_factor(at, 32), x);
-        }
-        cuzk::ntt_put(tile, place, x);
-    }
-}
 
 // The registers of a butterfly in bit-reversed order.
 CUZK_FN void reverse_registers(Fr (&x)[8]) {
@@ -170,20 +70,25 @@ CUZK_FN void butterfly_short(Fr (&x)[8], const NttPass& pass, const NttQuad* mul
 // The whole tile is loaded and stored through this field where its rows are adjacent: lanes side by side.
 constexpr u32 wide_field = 8;
 
-template <u32 LOG_RADIX>
-CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const NttQuad* scale,
-                 const NttPass& pass) {
+template <u32 LOG_RADIX, bool PRODUCT>
+CUZK_FN void dif(const Fr* source, const Fr* other, Fr* data, const NttQuad* tables, const NttLevel* levels,
+                 const NttQuad* scale, const NttPass& pass) {
     CUZK_SHARED(NttQuad, multiples, 2 * cuzk::fold_entries);
     CUZK_SHARED_DYNAMIC(NttQuad, tile);
     u32 field = pass.log_columns + pass.log_rows - 3;
     Fr x[8];
-    load(x, source, pass, first_index(pass, field), log_step(pass, field));
+    if (PRODUCT) {
+        cuzk::load_product(tile, source, other, pass, field);
+        cuzk::ntt_gather(tile, x, field);
+    } else {
+        cuzk::load(x, source, pass, cuzk::first_index(pass, field), cuzk::log_step(pass, field));
+    }
     cuzk::fold_prepare(multiples);
     __syncthreads();
     if (LOG_RADIX < 3) {
         butterfly_short<LOG_RADIX, false>(x, pass, multiples);
         cuzk::ntt_scatter(tile, x, field);
-        twist_short<LOG_RADIX>(tile, tables, levels, pass, field);
+        cuzk::twist_short<LOG_RADIX>(tile, tables, levels, pass, field);
         __syncthreads();
         field -= LOG_RADIX;
         cuzk::ntt_gather(tile, x, field);
@@ -193,7 +98,7 @@ CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
         cuzk::butterfly8(x, pass, multiples);
         reverse_registers(x);
         cuzk::ntt_scatter(tile, x, field);
-        twist(tile, tables, levels, scale, pass, field);
+        cuzk::twist(tile, tables, levels, scale, pass, field);
         if (field == pass.log_columns) {
             break;
         }
@@ -206,24 +111,24 @@ CUZK_FN void dif(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
         field = wide_field;
     }
     cuzk::ntt_gather(tile, x, field);
-    store(x, data, pass, first_index(pass, field), log_step(pass, field));
+    cuzk::store(x, data, pass, cuzk::first_index(pass, field), cuzk::log_step(pass, field));
 }
 
-template <u32 LOG_RADIX>
-CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLevel* levels, const NttQuad* scale,
-                 const NttPass& pass) {
+template <u32 LOG_RADIX, bool PRODUCT>
+CUZK_FN void dit(const Fr* source, const Fr* other, Fr* data, const NttQuad* tables, const NttLevel* levels,
+                 const NttQuad* scale, const NttPass& pass) {
     CUZK_SHARED(NttQuad, multiples, 2 * cuzk::fold_entries);
     CUZK_SHARED_DYNAMIC(NttQuad, tile);
     u32 field = pass.log_stride == 0 ? wide_field : pass.log_columns;
     Fr x[8];
-    load(x, source, pass, first_index(pass, field), log_step(pass, field));
+    cuzk::load(x, source, pass, cuzk::first_index(pass, field), cuzk::log_step(pass, field));
     cuzk::fold_prepare(multiples);
     cuzk::ntt_scatter(tile, x, field);
     __syncthreads();
     field = pass.log_columns;
     CUZK_NO_UNROLL
     while (true) {
-        twist(tile, tables, levels, scale, pass, field);
+        cuzk::twist(tile, tables, levels, scale, pass, field);
         cuzk::ntt_gather(tile, x, field);
         reverse_registers(x);
         cuzk::butterfly8(x, pass, multiples);
@@ -238,11 +143,54 @@ CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
         cuzk::ntt_scatter(tile, x, field);
         __syncthreads();
         field += LOG_RADIX;
-        twist_short<LOG_RADIX>(tile, tables, levels, pass, field);
+        cuzk::twist_short<LOG_RADIX>(tile, tables, levels, pass, field);
         cuzk::ntt_gather(tile, x, field);
         butterfly_short<LOG_RADIX, true>(x, pass, multiples);
     }
-    store(x, data, pass, first_index(pass, field), log_step(pass, field));
+    if (PRODUCT) {
+        cuzk::store_product(tile, x, data, other, pass, field);
+    } else {
+        cuzk::store(x, data, pass, cuzk::first_index(pass, field), cuzk::log_step(pass, field));
+    }
+}
+
+// The finest pass of dif and that of dit in one: the tile stays where it is. Rounds down are of the inverse direction,
+// rounds up of the forward one, whose constants pass has.
+CUZK_FN void middle(Fr* data, const NttQuad* down_tables, const NttLevel* down_levels, const NttQuad* tables,
+                    const NttLevel* levels, const NttQuad* scale, const NttPass& pass) {
+    CUZK_SHARED(NttQuad, multiples, 2 * cuzk::fold_entries);
+    CUZK_SHARED_DYNAMIC(NttQuad, tile);
+    const u32 top = pass.log_rows - 3;
+    u32 field = top;
+    bool down = true;
+    Fr x[8];
+    cuzk::load(x, data, pass, cuzk::first_index(pass, field), cuzk::log_step(pass, field));
+    cuzk::fold_prepare(multiples);
+    __syncthreads();
+    CUZK_NO_UNROLL
+    while (true) {
+        cuzk::butterfly8(x, pass, multiples);
+        if (!down && field == top) {
+            break;
+        }
+        cuzk::NttSlots slots = cuzk::ntt_slots(field);
+        cuzk::ntt_scatter_negated(tile, x, down ? cuzk::ntt_mirrored(slots) : slots, down);
+        const bool turn = down && field == 0;
+        if (!down) {
+            __syncthreads();
+            field += 3;
+        }
+        cuzk::twist(tile, down ? down_tables : tables, down ? down_levels : levels, scale, pass, field);
+        if (turn) {
+            down = false;
+        } else if (down) {
+            __syncthreads();
+            field -= 3;
+        }
+        slots = cuzk::ntt_slots(field);
+        cuzk::ntt_gather(tile, x, down ? slots : cuzk::ntt_mirrored(slots));
+    }
+    cuzk::store(x, data, pass, cuzk::first_index(pass, field), cuzk::log_step(pass, field));
 }
 
 }  // namespace
@@ -251,9 +199,16 @@ CUZK_FN void dit(const Fr* source, Fr* data, const NttQuad* tables, const NttLev
     extern "C" __global__ void __launch_bounds__(256, 2)                                                             \
         cuzk_ntt_##direction##_##radix(const Fr* source, Fr* data, const FrFactor* tables, const u32* levels,        \
                                        const FrFactor* scale, NttPass pass) {                                        \
-        direction<log_radix>(source, data, reinterpret_cast<const NttQuad*>(tables),                                 \
-                             reinterpret_cast<const NttLevel*>(levels), reinterpret_cast<const NttQuad*>(scale),     \
-                             pass);                                                                                  \
+        direction<log_radix, false>(source, nullptr, data, reinterpret_cast<const NttQuad*>(tables),                 \
+                                    reinterpret_cast<const NttLevel*>(levels),                                       \
+                                    reinterpret_cast<const NttQuad*>(scale), pass);                                  \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256, 2) cuzk_ntt_##direction##_product_##radix(                     \
+        const Fr* source, const Fr* other, Fr* data, const FrFactor* tables, const u32* levels,                      \
+        const FrFactor* scale, NttPass pass) {                                                                       \
+        direction<log_radix, true>(source, other, data, reinterpret_cast<const NttQuad*>(tables),                    \
+                                   reinterpret_cast<const NttLevel*>(levels),                                        \
+                                   reinterpret_cast<const NttQuad*>(scale), pass);                                   \
     }
 NTT_ENTRY(dif, 2, 1)
 NTT_ENTRY(dif, 4, 2)
@@ -261,6 +216,17 @@ NTT_ENTRY(dif, 8, 3)
 NTT_ENTRY(dit, 2, 1)
 NTT_ENTRY(dit, 4, 2)
 NTT_ENTRY(dit, 8, 3)
+
+// The finest passes of dif, inverse, and of the dit that follows it, forward. As above, with log_stride = log_columns = 0
+// and log_rows a multiple of 3. `down_tables` and `down_levels` are of the inverse direction; `tables`, `levels`, `scale`
+// and the constants of `pass` of the forward one. It scales the inverse's coefficients once, as pass.scaled says.
+extern "C" __global__ void __launch_bounds__(256, 2)
+    cuzk_ntt_middle(Fr* data, const FrFactor* down_tables, const u32* down_levels, const FrFactor* tables,
+                    const u32* levels, const FrFactor* scale, NttPass pass) {
+    middle(data, reinterpret_cast<const NttQuad*>(down_tables), reinterpret_cast<const NttLevel*>(down_levels),
+           reinterpret_cast<const NttQuad*>(tables), reinterpret_cast<const NttLevel*>(levels),
+           reinterpret_cast<const NttQuad*>(scale), pass);
+}
 
 // Transforms of 1, 2 or 4 elements, 2^log_n, `count` of them side by side, one a thread; any number of blocks of at most
 // 256 threads. data (count, 2^log_n), canonical on entry and exit. `length` as in NttPass. With `scaled`, the k-th

@@ -8,18 +8,10 @@
 
 using cuzk::Fr;
 using cuzk::NttQuad;
-using cuzk::Scalar;
 using cuzk::u32;
 using cuzk::u64;
 
 namespace {
-
-// From Montgomery form to an integer: x R / R. Any eight words.
-CUZK_FN Scalar to_scalar(const Fr& x) {
-    const Fr one{{1, 0, 0, 0, 0, 0, 0, 0}};
-    const Fr r = cuzk::canonical(cuzk::mul_lazy(one, x));
-    return Scalar{{r.v[0], r.v[1], r.v[2], r.v[3], r.v[4], r.v[5], r.v[6], r.v[7]}};
-}
 
 CUZK_FN u64 reverse_bits(u64 x, u32 bits) {
     u64 r = 0;
@@ -99,18 +91,10 @@ CUZK_FN void reverse_few(Fr* data, const Fr* c, const Fr& factor, u32 log_n, u64
 
 }  // namespace
 
-// out = a b. Any number of blocks of at most 256 threads; `out` may be a or b.
-extern "C" __global__ void __launch_bounds__(256) cuzk_ntt_product(const Fr* a, const Fr* b, Fr* out, u64 count) {
-    for (u64 i = cuzk::grid_first(); i < count; i += cuzk::grid_stride()) {
-        const Fr x = a[i];
-        const Fr y = b[i];
-        out[i] = cuzk::mul(x, y);
-    }
-}
-
-// out = a b - c as scalars, or a b if `c` is not to be read (`has_c` = 0). Grid as above; `out` may lie on a, b or c.
+// out = a b / R, or a b / R - c if `has_c`: of elements in Montgomery form, or of one that is and one that is not. Any number
+// of blocks of at most 256 threads; `out` may lie on a, b or c.
 extern "C" __global__ void __launch_bounds__(256)
-    cuzk_ntt_product_scalars(const Fr* a, const Fr* b, const Fr* c, u32 has_c, Scalar* out, u64 count) {
+    cuzk_ntt_product(const Fr* a, const Fr* b, const Fr* c, u32 has_c, Fr* out, u64 count) {
     for (u64 i = cuzk::grid_first(); i < count; i += cuzk::grid_stride()) {
         const Fr x = a[i];
         const Fr y = b[i];
@@ -118,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(256)
         if (has_c != 0) {
             value = cuzk::sub_lazy(value, c[i]);
         }
-        out[i] = to_scalar(value);
+        out[i] = cuzk::canonical(value);
     }
 }
 

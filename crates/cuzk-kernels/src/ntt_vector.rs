@@ -26,16 +26,7 @@ const LOG_RUN: u32 = 4;
 kernels! {
     module "ntt_vector";
     /// See [`product`].
-    PRODUCT = cuzk_ntt_product[THREADS](a: Ptr<Fr>, b: Ptr<Fr>, out: PtrMut<Fr>, count: u64);
-    /// See [`product_scalars`].
-    PRODUCT_SCALARS = cuzk_ntt_product_scalars[THREADS](
-        a: Ptr<Fr>,
-        b: Ptr<Fr>,
-        c: Ptr<Fr>,
-        has_c: u32,
-        out: PtrMut<Scalar>,
-        count: u64,
-    );
+    PRODUCT = cuzk_ntt_product[THREADS](a: Ptr<Fr>, b: Ptr<Fr>, c: Ptr<Fr>, has_c: u32, out: PtrMut<Fr>, count: u64);
     /// See [`reverse`].
     REVERSE = cuzk_ntt_reverse[THREADS](data: PtrMut<Fr>, log_n: u32);
     /// See [`reverse`].
@@ -76,7 +67,7 @@ fn whole_transforms(entry: &'static str, log_n: u32, count: usize) -> Result<()>
     })
 }
 
-/// `out = a b`, element by element.
+/// `out = a b / R`, element by element: the product of elements, or of an element and an integer.
 ///
 /// # Errors
 /// [`Error::Length`] unless all are of one length.
@@ -91,68 +82,43 @@ pub fn product(
     exactly(entry, "a", out.len(), a.len())?;
     exactly(entry, "b", out.len(), b.len())?;
     let _guards = (a.on(stream)?, b.on(stream)?, out.on(stream)?);
-    let arguments = ((&a).into(), (&b).into(), (&out).into(), out.len() as u64);
+    let from = Ptr::from(&a);
+    let count = out.len() as u64;
+    let arguments = (from, (&b).into(), from, 0, (&out).into(), count);
     // SAFETY: three arrays of `count` elements; the guards keep them.
     unsafe { PRODUCT.launch(launcher, stream, striding(out.len()), arguments) }
 }
 
-/// `a = a b`, element by element.
+/// `a = a b / R - c`, element by element, as [`product`]; without `c`, nothing is taken away.
 ///
 /// # Errors
-/// [`Error::Length`] unless both are of one length.
+/// [`Error::Length`] unless all are of one length.
 pub fn product_in_place(
     launcher: &dyn Launcher,
     stream: &Stream,
     a: DeviceViewMut<'_, Fr>,
     b: DeviceView<'_, Fr>,
-) -> Result<()> {
-    exactly(PRODUCT.declaration().entry, "b", a.len(), b.len())?;
-    let _guards = (a.on(stream)?, b.on(stream)?);
-    let arguments = (
-        (&a.as_view()).into(),
-        (&b).into(),
-        (&a).into(),
-        a.len() as u64,
-    );
-    // SAFETY: two arrays of `count` elements, and `out` is `a`, as the entry allows; the guards keep them.
-    unsafe { PRODUCT.launch(launcher, stream, striding(a.len()), arguments) }
-}
-
-/// Turns `a` into `a b`, or `a b - c`, as scalars.
-///
-/// # Errors
-/// [`Error::Length`] unless all are of one length.
-pub fn product_scalars<'a>(
-    launcher: &dyn Launcher,
-    stream: &Stream,
-    a: DeviceViewMut<'a, Fr>,
-    b: DeviceView<'_, Fr>,
     c: Option<DeviceView<'_, Fr>>,
-) -> Result<DeviceViewMut<'a, Scalar>> {
-    let entry = PRODUCT_SCALARS.declaration().entry;
+) -> Result<()> {
+    let entry = PRODUCT.declaration().entry;
     exactly(entry, "b", a.len(), b.len())?;
     exactly(entry, "c", a.len(), c.map_or(a.len(), |c| c.len()))?;
-    let guards = (
+    let _guards = (
         a.on(stream)?,
         b.on(stream)?,
         c.map(|c| c.on(stream)).transpose()?,
     );
-    let count = a.len();
     let from = Ptr::from(&a.as_view());
-    let out = a.cast::<Scalar>();
     let arguments = (
         from,
         (&b).into(),
         c.as_ref().map_or(from, Ptr::from),
         u32::from(c.is_some()),
-        (&out).into(),
-        count as u64,
+        (&a).into(),
+        a.len() as u64,
     );
-    // SAFETY: arrays of `count` elements; `out` lies on `a`, element on element, as the entry allows;
-    // the guards keep them.
-    unsafe { PRODUCT_SCALARS.launch(launcher, stream, striding(count), arguments)? };
-    drop(guards);
-    Ok(out)
+    // SAFETY: arrays of `count` elements, and `out` is `a`, as the entry allows; the guards keep them.
+    unsafe { PRODUCT.launch(launcher, stream, striding(a.len()), arguments) }
 }
 
 /// The launch over tiles, or over few elements.

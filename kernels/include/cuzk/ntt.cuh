@@ -6,8 +6,9 @@
 // shared memory and the field moves.
 //
 // Ranges, in multiples of r: elements are below 2 between rounds, also in memory between passes; below 1 in what a
-// transform takes and gives. Products are below 1.71, of elements that a pass has just loaded below 1.91. Within a butterfly they are signed numbers of nine words, so that sums and differences
-// need no comparison; before a product, and at its end, `fold` brings them into [0, 1.553).
+// transform takes and gives. Products are below 1.71, of elements that a pass has just loaded below 1.91. Within a
+// butterfly they are signed numbers of nine words, so that sums and differences need no comparison; before a product, and
+// at its end, `fold` brings them into [0, 1.553).
 #pragma once
 
 #include "cuzk/factor.cuh"
@@ -28,7 +29,7 @@ struct alignas(16) NttPass {
     u32 log_columns;     // adjacent columns of a tile; 0 where the rows are adjacent themselves
     u32 log_stride;      // between rows
     u32 log_rows;        // what the rounds of this pass work on
-    u32 unused;
+    u32 minus;           // whether a product has something taken from it
     u32 last;            // whether results are made canonical
     u32 scaled;          // whether the finest round multiplies by `scale`
 };
@@ -236,6 +237,11 @@ CUZK_FN NttSlots ntt_slots(u32 field) {
     return NttSlots{ntt_slot(ntt_spread(field)), ntt_slot(1u << field), ntt_slot(2u << field), ntt_slot(4u << field)};
 }
 
+// The same with the three bits of j the other way round.
+CUZK_FN NttSlots ntt_mirrored(const NttSlots& slots) {
+    return NttSlots{slots.first, slots.bit2, slots.bit1, slots.bit0};
+}
+
 CUZK_FN void ntt_put(NttQuad* tile, u32 slot, const Fr& x) {
     char* const at = reinterpret_cast<char*>(tile) + slot;
     *reinterpret_cast<NttQuad*>(at) = NttQuad{{x.v[0], x.v[1], x.v[2], x.v[3]}};
@@ -249,21 +255,33 @@ CUZK_FN Fr ntt_get(const NttQuad* tile, u32 slot) {
 
 // The eight elements that a thread owns, to the tile and back. To move to another field: scatter, barrier, gather. A
 // thread writes where it alone has read before, so no barrier is needed between a gather and the next scatter.
-CUZK_FN void ntt_scatter(NttQuad* tile, const Fr (&x)[8], u32 field) {
-    const NttSlots slots = ntt_slots(field);
+CUZK_FN void ntt_scatter(NttQuad* tile, const Fr (&x)[8], const NttSlots& slots) {
     CUZK_UNROLL
     for (u32 j = 0; j < 8; j++) {
         ntt_put(tile, ntt_slot_of(slots, j), x[j]);
     }
 }
 
-CUZK_FN void ntt_gather(const NttQuad* tile, Fr (&x)[8], u32 field) {
-    const NttSlots slots = ntt_slots(field);
+CUZK_FN void ntt_scatter(NttQuad* tile, const Fr (&x)[8], u32 field) { ntt_scatter(tile, x, ntt_slots(field)); }
+
+// As above, but x[j] where x[-j mod 8] would go, if `negated`: the transform by w8 becomes that by its inverse.
+CUZK_FN void ntt_scatter_negated(NttQuad* tile, const Fr (&x)[8], const NttSlots& slots, bool negated) {
+    const u32 one = negated ? slots.bit1 ^ slots.bit2 : 0;
+    const u32 two = negated ? slots.bit2 : 0;
+    CUZK_UNROLL
+    for (u32 j = 0; j < 8; j++) {
+        ntt_put(tile, ntt_slot_of(slots, j) ^ ((j & 1) != 0 ? one : (j & 3) == 2 ? two : 0), x[j]);
+    }
+}
+
+CUZK_FN void ntt_gather(const NttQuad* tile, Fr (&x)[8], const NttSlots& slots) {
     CUZK_UNROLL
     for (u32 j = 0; j < 8; j++) {
         x[j] = ntt_get(tile, ntt_slot_of(slots, j));
     }
 }
+
+CUZK_FN void ntt_gather(const NttQuad* tile, Fr (&x)[8], u32 field) { ntt_gather(tile, x, ntt_slots(field)); }
 
 // The index in the array of a tile's first element.
 CUZK_FN u64 ntt_base(const NttPass& pass) {

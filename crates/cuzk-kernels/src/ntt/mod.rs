@@ -11,7 +11,7 @@ use crate::declare::kernels;
 use crate::device_type::{DeviceType, Ptr, PtrMut};
 
 pub use factor::Factor;
-pub use pass::{Pass, Scale, dif, dit, small};
+pub use pass::{Pass, Scale, dif, dif_product, dit, dit_product, middle, small};
 pub use twiddles::{MAX_LOG_N, Points, Twiddles, TwiddlesRequest};
 
 /// Threads of a block of the passes.
@@ -41,7 +41,7 @@ pub struct PassArguments {
     log_columns: u32,
     log_stride: u32,
     log_rows: u32,
-    unused: u32,
+    minus: u32,
     last: u32,
     scaled: u32,
 }
@@ -63,12 +63,26 @@ kernels! {
     DIF_4 = cuzk_ntt_dif_4[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dif`].
     DIF_8 = cuzk_ntt_dif_8[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`dif_product`].
+    DIF_PRODUCT_2 = cuzk_ntt_dif_product_2[THREADS](source: Ptr<Fr>, other: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`dif_product`].
+    DIF_PRODUCT_4 = cuzk_ntt_dif_product_4[THREADS](source: Ptr<Fr>, other: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`dif_product`].
+    DIF_PRODUCT_8 = cuzk_ntt_dif_product_8[THREADS](source: Ptr<Fr>, other: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dit`].
     DIT_2 = cuzk_ntt_dit_2[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dit`].
     DIT_4 = cuzk_ntt_dit_4[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`dit`].
     DIT_8 = cuzk_ntt_dit_8[THREADS](source: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`dit_product`].
+    DIT_PRODUCT_2 = cuzk_ntt_dit_product_2[THREADS](source: Ptr<Fr>, other: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`dit_product`].
+    DIT_PRODUCT_4 = cuzk_ntt_dit_product_4[THREADS](source: Ptr<Fr>, other: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`dit_product`].
+    DIT_PRODUCT_8 = cuzk_ntt_dit_product_8[THREADS](source: Ptr<Fr>, other: Ptr<Fr>, data: PtrMut<Fr>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
+    /// See [`middle`].
+    MIDDLE = cuzk_ntt_middle[THREADS](data: PtrMut<Fr>, down_tables: Ptr<Factor>, down_levels: Ptr<u32>, tables: Ptr<Factor>, levels: Ptr<u32>, scale: Ptr<Factor>, pass: PassArguments);
     /// See [`small`].
     SMALL = cuzk_ntt_small[THREADS](
         data: PtrMut<Fr>,

@@ -5,8 +5,9 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
 use super::twiddles::{Points, Twiddles, top_level};
 use super::{
-    DIF_2, DIF_4, DIF_8, DIT_2, DIT_4, DIT_8, Factor, LOG_TILE, PassArguments, SHARED_BYTES, SMALL,
-    THREADS, TILE,
+    DIF_2, DIF_4, DIF_8, DIF_PRODUCT_2, DIF_PRODUCT_4, DIF_PRODUCT_8, DIT_2, DIT_4, DIT_8,
+    DIT_PRODUCT_2, DIT_PRODUCT_4, DIT_PRODUCT_8, Factor, LOG_TILE, MIDDLE, PassArguments,
+    SHARED_BYTES, SMALL, THREADS, TILE,
 };
 use crate::declare::Kernel;
 use crate::device_type::{Ptr, PtrMut};
@@ -21,6 +22,8 @@ pub enum Scale {
     One,
     /// 1/n.
     OverN,
+    /// 1/(n R), R = 2^256: what comes of elements in Montgomery form are then integers as they stand.
+    OverNR,
 }
 
 /// Some of the stages of transforms of 2^`log_n` elements.
@@ -47,9 +50,18 @@ type PassKernel = Kernel<(
     PassArguments,
 )>;
 
-/// A pass from natural towards bit-reversed order: coarse to fine. `data` holds transforms side by
-/// side. It takes its elements from `source` if there is one; of each transform's elements, those from
-/// `length` on are zero and are not read.
+type ProductKernel = Kernel<(
+    Ptr<Fr>,
+    Ptr<Fr>,
+    PtrMut<Fr>,
+    Ptr<Factor>,
+    Ptr<u32>,
+    Ptr<Factor>,
+    PassArguments,
+)>;
+
+/// A pass from natural towards bit-reversed order: coarse to fine, in place. `data` holds transforms side by
+/// side; of each one's elements, those from `length` on are zero and are not read.
 ///
 /// # Errors
 /// [`Error::Transform`] for passes that the kernels have not, or tables too small; [`Error::Length`].
@@ -58,17 +70,14 @@ pub fn dif(
     stream: &Stream,
     twiddles: &Twiddles,
     pass: Pass,
-    source: Option<DeviceView<'_, Fr>>,
     length: u64,
     data: DeviceViewMut<'_, Fr>,
 ) -> Result<()> {
     let kernels = [&DIF_8, &DIF_2, &DIF_4];
-    launch(
-        launcher, stream, kernels, twiddles, pass, source, length, data,
-    )
+    in_place(launcher, stream, kernels, twiddles, pass, length, data)
 }
 
-/// A pass from bit-reversed towards natural order: fine to coarse. See [`dif`].
+/// A pass from bit-reversed towards natural order: fine to coarse, in place. See [`dif`].
 ///
 /// # Errors
 /// As for [`dif`].
@@ -77,14 +86,194 @@ pub fn dit(
     stream: &Stream,
     twiddles: &Twiddles,
     pass: Pass,
-    source: Option<DeviceView<'_, Fr>>,
     length: u64,
     data: DeviceViewMut<'_, Fr>,
 ) -> Result<()> {
     let kernels = [&DIT_8, &DIT_2, &DIT_4];
-    launch(
-        launcher, stream, kernels, twiddles, pass, source, length, data,
+    in_place(launcher, stream, kernels, twiddles, pass, length, data)
+}
+
+fn in_place(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    kernels: [&'static PassKernel; 3],
+    twiddles: &Twiddles,
+    pass: Pass,
+    length: u64,
+    data: DeviceViewMut<'_, Fr>,
+) -> Result<()> {
+    let kernel = kernels[pass.log_rows as usize % 3];
+    let arguments = arguments(twiddles, pass, length, data.len())?;
+    let tables = Tables::of(twiddles, stream, pass)?;
+    let _guard = data.on(stream)?;
+    let arguments = (
+        Ptr::from(&data.as_view()),
+        (&data).into(),
+        (&tables.tables).into(),
+        (&tables.levels).into(),
+        (&tables.scale).into(),
+        arguments,
+    );
+    // SAFETY: `arguments` has checked the geometry against the entry's contract; a block a tile; the
+    // tables have all levels up to that of 2^log_n, by their constructor, and stay, being shared with this
+    // stream; the source is `data`, which the guard keeps.
+    unsafe { kernel.launch(launcher, stream, shape(data.len()), arguments) }
+}
+
+/// The first pass of [`dif`], of the products of `a` and `b`, which have canonical elements, as many as `data`.
+///
+/// # Errors
+/// As for [`dif`].
+#[allow(
+    clippy::too_many_arguments,
+    reason = "those of `dif`, and two arrays for one"
+)]
+pub fn dif_product(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    twiddles: &Twiddles,
+    pass: Pass,
+    length: u64,
+    a: DeviceView<'_, Fr>,
+    b: DeviceView<'_, Fr>,
+    data: DeviceViewMut<'_, Fr>,
+) -> Result<()> {
+    let kernels = [&DIF_PRODUCT_8, &DIF_PRODUCT_2, &DIF_PRODUCT_4];
+    let arguments = arguments(twiddles, pass, length, data.len())?;
+    product(
+        launcher, stream, kernels, twiddles, pass, arguments, a, b, data,
     )
+}
+
+/// The last pass of [`dit`], of what `source` holds: `data` is multiplied by what it would give, and `minus`
+/// taken from that. All have as many elements; those of `data` and `minus` are canonical.
+///
+/// # Errors
+/// As for [`dif`].
+#[allow(
+    clippy::too_many_arguments,
+    reason = "those of `dit`, and three arrays for one"
+)]
+pub fn dit_product(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    twiddles: &Twiddles,
+    pass: Pass,
+    source: DeviceView<'_, Fr>,
+    minus: Option<DeviceView<'_, Fr>>,
+    data: DeviceViewMut<'_, Fr>,
+) -> Result<()> {
+    let kernels = [&DIT_PRODUCT_8, &DIT_PRODUCT_2, &DIT_PRODUCT_4];
+    let arguments = PassArguments {
+        minus: minus.is_some().into(),
+        ..arguments(twiddles, pass, 1 << pass.log_n, data.len())?
+    };
+    let other = minus.unwrap_or(source);
+    product(
+        launcher, stream, kernels, twiddles, pass, arguments, source, other, data,
+    )
+}
+
+#[allow(
+    clippy::too_many_arguments,
+    reason = "those of the two kinds of product, and the kernels"
+)]
+fn product(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    kernels: [&'static ProductKernel; 3],
+    twiddles: &Twiddles,
+    pass: Pass,
+    arguments: PassArguments,
+    source: DeviceView<'_, Fr>,
+    other: DeviceView<'_, Fr>,
+    data: DeviceViewMut<'_, Fr>,
+) -> Result<()> {
+    let kernel = kernels[pass.log_rows as usize % 3];
+    let entry = kernel.declaration().entry;
+    exactly(entry, "source", data.len(), source.len())?;
+    exactly(entry, "other", data.len(), other.len())?;
+    let tables = Tables::of(twiddles, stream, pass)?;
+    let _guards = (source.on(stream)?, other.on(stream)?, data.on(stream)?);
+    let arguments = (
+        (&source).into(),
+        (&other).into(),
+        (&data).into(),
+        (&tables.tables).into(),
+        (&tables.levels).into(),
+        (&tables.scale).into(),
+        arguments,
+    );
+    // SAFETY: as for a pass in place; `source` and `other` are as long as `data` and, being borrowed, do not
+    // overlap it; the guards keep them.
+    unsafe { kernel.launch(launcher, stream, shape(data.len()), arguments) }
+}
+
+/// The finest passes of an inverse transform and of the forward one that follows it, as one: coefficients are
+/// multiplied as `up` and the pass's scale say, `down` multiplies by nothing. In place.
+///
+/// # Errors
+/// As for [`dif`]; [`Error::Transform`] also unless the pass is the finest, of a multiple of 3 stages, from an
+/// inverse transform on the domain to a forward one of the same family.
+pub fn middle(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    down: &Twiddles,
+    up: &Twiddles,
+    pass: Pass,
+    data: DeviceViewMut<'_, Fr>,
+) -> Result<()> {
+    let (from, to) = (down.request(), up.request());
+    let fit = from.inverse
+        && !to.inverse
+        && from.points == Points::Domain
+        && from.root_generator == to.root_generator
+        && from.max_log_n >= pass.log_n;
+    if !fit || pass.log_block != pass.log_rows || !pass.log_rows.is_multiple_of(3) {
+        return no_pass(format!(
+            "no pass goes from {from:?} to {to:?} in {} of {} stages",
+            pass.log_rows, pass.log_block
+        ));
+    }
+    let arguments = arguments(up, pass, 1 << pass.log_n, data.len())?;
+    let (down, up) = (
+        Tables::of(down, stream, pass)?,
+        Tables::of(up, stream, pass)?,
+    );
+    let _guard = data.on(stream)?;
+    let arguments = (
+        (&data).into(),
+        (&down.tables).into(),
+        (&down.levels).into(),
+        (&up.tables).into(),
+        (&up.levels).into(),
+        (&up.scale).into(),
+        arguments,
+    );
+    // SAFETY: as for a pass in place, with tables of both directions.
+    unsafe { MIDDLE.launch(launcher, stream, shape(data.len()), arguments) }
+}
+
+/// Where a pass finds its factors.
+struct Tables<'a> {
+    tables: DeviceView<'a, Factor>,
+    levels: DeviceView<'a, u32>,
+    scale: DeviceView<'a, Factor>,
+}
+
+impl<'a> Tables<'a> {
+    fn of(twiddles: &'a Twiddles, stream: &Stream, pass: Pass) -> Result<Self> {
+        Ok(Self {
+            tables: twiddles.tables.view(stream)?,
+            levels: twiddles.levels.view(stream)?,
+            scale: scale_of(twiddles, stream, pass.log_n, pass.scale)?,
+        })
+    }
+}
+
+/// A block a tile.
+fn shape(elements: usize) -> Shape {
+    Shape::blocks(elements.div_ceil(TILE) as u32, THREADS).with_shared(SHARED_BYTES)
 }
 
 fn no_pass<T>(reason: String) -> Result<T> {
@@ -136,69 +325,26 @@ fn arguments(twiddles: &Twiddles, pass: Pass, length: u64, total: usize) -> Resu
         log_columns: if adjacent { 0 } else { log_columns },
         log_stride: log_block - log_rows,
         log_rows,
-        unused: 0,
+        minus: 0,
         last: pass.last.into(),
         scaled: is_scaled(twiddles, pass.scale).into(),
     })
 }
 
 fn is_scaled(twiddles: &Twiddles, scale: Scale) -> bool {
-    scale == Scale::OverN || twiddles.request().points == Points::OddCoset
+    scale != Scale::One || twiddles.request().points == Points::OddCoset
 }
 
 /// The eight factors for this size.
-fn scale_of(twiddles: &Twiddles, log_n: u32, scale: Scale) -> DeviceView<'_, Factor> {
-    let row = 2 * log_n as usize + usize::from(scale == Scale::OverN);
-    twiddles.scales.view().slice(8 * row..8 * (row + 1))
-}
-
-#[allow(clippy::too_many_arguments, reason = "those of `dif` and the kernels")]
-fn launch(
-    launcher: &dyn Launcher,
+fn scale_of<'a>(
+    twiddles: &'a Twiddles,
     stream: &Stream,
-    kernels: [&'static PassKernel; 3],
-    twiddles: &Twiddles,
-    pass: Pass,
-    source: Option<DeviceView<'_, Fr>>,
-    length: u64,
-    data: DeviceViewMut<'_, Fr>,
-) -> Result<()> {
-    let kernel = kernels[pass.log_rows as usize % 3];
-    let arguments = arguments(twiddles, pass, length, data.len())?;
-    if let Some(source) = source {
-        exactly(
-            kernel.declaration().entry,
-            "source",
-            data.len(),
-            source.len(),
-        )?;
-    }
-    let scale = scale_of(twiddles, pass.log_n, pass.scale);
-    let (tables, levels) = (twiddles.tables.view(), twiddles.levels.view());
-    let _guards = (
-        tables.on(stream)?,
-        levels.on(stream)?,
-        scale.on(stream)?,
-        source.map(|source| source.on(stream)).transpose()?,
-        data.on(stream)?,
-    );
-    let from = source
-        .as_ref()
-        .map_or(Ptr::from(&data.as_view()), Ptr::from);
-    let blocks = data.len().div_ceil(TILE) as u32;
-    let shape = Shape::blocks(blocks, THREADS).with_shared(SHARED_BYTES);
-    let arguments = (
-        from,
-        (&data).into(),
-        (&tables).into(),
-        (&levels).into(),
-        (&scale).into(),
-        arguments,
-    );
-    // SAFETY: `arguments` has checked the geometry against the entry's contract; a block a tile; the
-    // tables have all levels up to that of 2^log_n, by their constructor; `source` is as long as
-    // `data` and, being borrowed, does not overlap it; the guards keep all buffers.
-    unsafe { kernel.launch(launcher, stream, shape, arguments) }
+    log_n: u32,
+    scale: Scale,
+) -> Result<DeviceView<'a, Factor>> {
+    let row = 3 * log_n as usize + scale as usize;
+    let scales = twiddles.scales.view(stream)?;
+    Ok(scales.slice(8 * row..8 * (row + 1)))
 }
 
 /// Whole transforms of 1, 2 or 4 elements, between natural and bit-reversed order: from the latter if
@@ -224,8 +370,8 @@ pub fn small(
         ));
     }
     let count = data.len() >> log_n;
-    let factors = scale_of(twiddles, log_n, scale);
-    let _guards = (factors.on(stream)?, data.on(stream)?);
+    let factors = scale_of(twiddles, stream, log_n, scale)?;
+    let _guard = data.on(stream)?;
     // Any number of blocks does: each thread takes several.
     let shape = Shape::covering(count.min(1 << 22), THREADS);
     let arguments = (
@@ -238,6 +384,6 @@ pub fn small(
         u32::from(reversed_in),
         u32::from(is_scaled(twiddles, scale)),
     );
-    // SAFETY: `count` transforms of 2^log_n elements, eight factors; the guards keep both buffers.
+    // SAFETY: `count` transforms of 2^log_n elements, kept by the guard; eight factors, shared with this stream.
     unsafe { SMALL.launch(launcher, stream, shape, arguments) }
 }

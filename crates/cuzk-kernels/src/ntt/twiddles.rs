@@ -1,7 +1,7 @@
 //! Tables of twiddles in device memory: made by a kernel, immutable, shared by all sizes of a family.
 
 use cuzk_field::{Field as _, Fr, RootGenerator};
-use cuzk_gpu_mem::{DeviceBuf, Stream};
+use cuzk_gpu_mem::{SharedBuf, Stream};
 
 use super::{Factor, THREADS, TWIDDLES};
 use crate::error::{Error, Result};
@@ -127,11 +127,11 @@ fn table_bytes(levels: &[Level]) -> u64 {
 #[derive(Debug)]
 pub struct Twiddles {
     request: TwiddlesRequest,
-    pub(super) tables: DeviceBuf<Factor>,
+    pub(super) tables: SharedBuf<Factor>,
     /// Four words a level, level 0 included: `cuzk::NttLevel`.
-    pub(super) levels: DeviceBuf<u32>,
-    /// (log_n, with 1/n or without, 8): what the finest round multiplies by.
-    pub(super) scales: DeviceBuf<Factor>,
+    pub(super) levels: SharedBuf<u32>,
+    /// (log_n, [`Scale`](super::Scale), 8): what the finest round multiplies by.
+    pub(super) scales: SharedBuf<Factor>,
     pub(super) i: Factor,
     pub(super) half_sum: Factor,
     pub(super) half_difference: Factor,
@@ -208,9 +208,9 @@ impl Twiddles {
         let cube = eighth * eighth * eighth;
         Ok(Self {
             request,
-            tables,
-            levels,
-            scales: scales_buffer,
+            tables: SharedBuf::new(tables),
+            levels: SharedBuf::new(levels),
+            scales: SharedBuf::new(scales_buffer),
             i: root(2)?.into(),
             half_sum: ((eighth + cube) * half).into(),
             half_difference: ((eighth - cube) * half).into(),
@@ -228,10 +228,11 @@ impl Twiddles {
     }
 }
 
-/// For each size, without and with 1/n, the powers of the coset's shift that the finest round takes:
-/// g^(k n / m) for k below its radix m.
+/// For each size and [`Scale`](super::Scale), in its order, the powers of the coset's shift that the finest round
+/// takes: g^(k n / m) for k below its radix m.
 fn scales(request: &TwiddlesRequest) -> Option<Vec<Factor>> {
     let mut scales = Vec::new();
+    let over_r = Fr::R.inverse()?;
     for log_n in 0..=request.max_log_n {
         let base = match request.points {
             Points::Domain => Fr::ONE,
@@ -239,7 +240,7 @@ fn scales(request: &TwiddlesRequest) -> Option<Vec<Factor>> {
             Points::OddCoset => request.root(log_n.min(3) + 1)?,
         };
         let over_n = Fr::from(1_u64 << log_n).inverse()?;
-        for first in [Fr::ONE, over_n] {
+        for first in [Fr::ONE, over_n, over_n * over_r] {
             let powers = std::iter::successors(Some(first), |power| Some(*power * base));
             scales.extend(powers.take(8).map(Factor::from));
         }

@@ -31,12 +31,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod error;
 mod order;
 mod passes;
 mod plan;
+mod powers;
 mod quotient;
+mod request;
 
 pub use cuzk_kernels::ntt::{MAX_LOG_N, Points, Scale};
+pub use error::{Error, Result};
 pub use order::{BitReversed, Elements, NaturalOrder, Order};
-pub use plan::{DevicePlan, Error, PlanRequest, Powers, Result};
+pub use plan::DevicePlan;
+pub use powers::Powers;
 pub use quotient::{QuotientArrays, QuotientForm};
+pub use request::PlanRequest;

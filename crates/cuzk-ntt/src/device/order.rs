@@ -88,10 +88,6 @@ impl<'a, O: Order> Elements<'a, O> {
         self.view
     }
 
-    pub(super) fn view(&self) -> &DeviceViewMut<'a, Fr> {
-        &self.view
-    }
-
     pub(super) fn view_mut(&mut self) -> DeviceViewMut<'_, Fr> {
         self.view.reborrow()
     }

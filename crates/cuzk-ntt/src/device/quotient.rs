@@ -7,8 +7,9 @@ use cuzk_field::{Field as _, Fr, Scalar};
 use cuzk_gpu_mem::{DeviceViewMut, Stream};
 use cuzk_kernels::{Launcher, ntt_vector};
 
-use super::order::Elements;
-use super::plan::{DevicePlan, Error, Result};
+use super::error::{Error, Result};
+use super::passes::{Chain, Source, Target};
+use super::plan::DevicePlan;
 use super::{Points, Scale};
 use crate::transform::Direction;
 
@@ -100,53 +101,44 @@ impl DevicePlan {
                 found: rows,
             });
         }
-        let (a, b) = (Elements::natural(a), Elements::natural(b));
-        let c = match c {
-            None => None,
-            Some(mut c) => {
-                let (a, b) = (a.view().as_view(), b.view().as_view());
-                let out = c.reborrow().slice(..rows);
-                ntt_vector::product(launcher, stream, a.slice(..rows), b.slice(..rows), out)?;
-                let c = Elements::natural(c);
-                Some(match form {
-                    QuotientForm::OddValues => {
-                        let c = self.extend(launcher, stream, log_n, rows, c)?;
-                        c.into_view().into_view()
-                    }
-                    _ => {
-                        let c = self.interpolate(launcher, stream, log_n, rows, c)?;
-                        c.into_view().into_view()
-                    }
-                })
-            }
-        };
-        let a = self.extend(launcher, stream, log_n, rows, a)?;
-        let b = self.extend(launcher, stream, log_n, rows, b)?;
-        let b = b.into_view().into_view();
-        match form {
-            QuotientForm::OddValues | QuotientForm::OddProducts => {
-                let a = a.into_view();
-                Ok(ntt_vector::product_scalars(launcher, stream, a, b, c)?)
-            }
+        let (mut a, b, mut c) = (a, b, c);
+        let extension = self.extension(log_n)?;
+        let odd_inverse = match form {
             QuotientForm::Coefficients => {
-                let mut a = a;
-                let out = a.view_mut();
-                ntt_vector::product_in_place(launcher, stream, out, b)?;
-                let a = self.odd_coefficients(launcher, stream, log_n, Scale::One, a)?;
-                let Some(c) = c else {
-                    unreachable!("this form has three arrays");
-                };
-                let factor = Scalar::from(factor(log_n));
-                Ok(ntt_vector::finish(
-                    launcher,
-                    stream,
-                    log_n,
-                    a.into_view(),
-                    c,
-                    factor,
-                )?)
+                Some(self.twiddles(log_n, Direction::Inverse, Points::OddCoset)?)
+            }
+            QuotientForm::OddValues | QuotientForm::OddProducts => None,
+        };
+        // Values as integers, but where a transform follows.
+        let scale = match odd_inverse {
+            Some(_) => Scale::OverN,
+            None => Scale::OverNR,
+        };
+        let chain = Chain::new(launcher, stream, log_n);
+        if let Some(c) = &mut c {
+            let products = Source::Products(rows, a.as_view(), b.as_view());
+            let c = c.reborrow();
+            match odd_inverse {
+                Some(_) => chain.down(extension[0], Scale::One, products, c)?,
+                None => chain.extend(extension, scale, products, c, Target::InPlace)?,
             }
         }
+        let values = Source::Rows(rows);
+        let in_place = Target::InPlace;
+        chain.extend(extension, Scale::OverN, values, a.reborrow(), in_place)?;
+        let c = c.map(DeviceViewMut::into_view);
+        let product = Target::Product {
+            factors: a.reborrow(),
+            minus: c.filter(|_| odd_inverse.is_none()),
+            canonical: odd_inverse.is_none(),
+        };
+        chain.extend(extension, scale, values, b, product)?;
+        let (Some(odd_inverse), Some(c)) = (odd_inverse, c) else {
+            return Ok(a.cast());
+        };
+        chain.down(odd_inverse, Scale::One, Source::Rows(n), a.reborrow())?;
+        let factor = Scalar::from(factor(log_n));
+        Ok(ntt_vector::finish(launcher, stream, log_n, a, c, factor)?)
     }
 }
 
