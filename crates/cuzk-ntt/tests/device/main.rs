@@ -1,7 +1,8 @@
 //! Transforms on a device against the CPU's, arkworks and polynomials evaluated by hand: on the
 //! emulator at small sizes, and on the card where there is one.
 //!
-//! `CUZK_REQUIRE_GPU=1` makes a missing card a failure.
+//! `CUZK_REQUIRE_GPU=1` makes a missing card a failure; with `CUZK_SANITIZER` set, sizes on the card are such that
+//! compute-sanitizer gets through them.
 
 mod cosets;
 mod large;

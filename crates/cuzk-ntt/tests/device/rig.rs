@@ -50,12 +50,17 @@ impl Rig {
             return None;
         }
         let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
+        let sanitized = std::env::var_os("CUZK_SANITIZER").is_some();
         Some(Self {
             launcher: cuzk_kernels::open(&device).unwrap(),
             stream: device.stream("test").unwrap(),
-            max_log_n: 14,
-            large_log_n: 18,
-            huge_log_n: &[24, 25, 26, 27, 28],
+            max_log_n: if sanitized { 6 } else { 14 },
+            large_log_n: if sanitized { 13 } else { 18 },
+            huge_log_n: if sanitized {
+                &[12]
+            } else {
+                &[24, 25, 26, 27, 28]
+            },
             is_card: true,
         })
     }
