@@ -20,6 +20,16 @@ cuzk_testkit::on_both!(
     windows_apart,
 );
 
+/// Launches whose dynamic shared memory alone needs no leave, and with the kernel's own does: 10 windows of 1024
+/// columns take 48 KiB.
+#[test]
+fn shared_memory_of_both_kinds_is_counted() {
+    let Some(rig) = Rig::card() else { return };
+    for end in 9..=11 {
+        check_some(&rig, 12, end, &scalars(1000, 5), "columns");
+    }
+}
+
 /// Full-size scalars, distinct.
 fn scalars(n: usize, seed: u64) -> Vec<Scalar> {
     let step = Fr::from(seed + 5).pow(0x9876_5432_1012_3457);

@@ -15,7 +15,7 @@ use crate::declare::Declaration;
 use crate::error::{Error, Result};
 use crate::image::{ImageSet, Loaded, too_old};
 
-/// Dynamic shared memory that needs no leave.
+/// Shared memory, static and dynamic together, that needs no leave.
 const SHARED_BYTES_FREE: u32 = 48 << 10;
 
 /// `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`.
@@ -158,9 +158,14 @@ impl Module {
                 // SAFETY: the module is loaded for as long as `self` lives; the name ends with a zero.
                 unsafe { raw::cuModuleGetFunction(&mut raw, self.raw, name.as_ptr()) }
                     .map_err(|error| refused(&self.file, error))?;
+                let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+                let mut own_bytes = 0;
+                // SAFETY: the function is of a loaded module; the result is written to a local.
+                unsafe { raw::cuFuncGetAttribute(&mut own_bytes, attribute, raw) }
+                    .map_err(|error| refused(&self.file, error))?;
                 Function {
                     raw,
-                    shared_bytes: SHARED_BYTES_FREE,
+                    shared_bytes: SHARED_BYTES_FREE.saturating_sub(own_bytes.unsigned_abs()),
                 }
             }
         };

@@ -15,6 +15,9 @@ cuzk_gpu_mem::driver_calls! {
         function: *mut CUfunction, module: CUmodule, name: *const c_char
     );
     cuModuleUnload = "cuModuleUnload"(module: CUmodule);
+    cuFuncGetAttribute = "cuFuncGetAttribute"(
+        value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction
+    );
     cuFuncSetAttribute = "cuFuncSetAttribute"(
         function: CUfunction, attribute: CUfunction_attribute, value: c_int
     );
