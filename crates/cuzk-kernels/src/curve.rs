@@ -2,7 +2,7 @@
 
 use cuzk_field::{Fp, Fp2, PlainCurve};
 
-use crate::{bucket_reduce, pair_tree};
+use crate::{bucket_reduce, pair_tree, point_check};
 
 /// A coordinate field whose group the kernels compute in: [`Fp`] for G1, [`Fp2`] for G2.
 pub trait DeviceCurve: PlainCurve + sealed::Sealed {
@@ -23,6 +23,7 @@ pub struct Kernels<F: DeviceCurve> {
     pub(crate) rounds: pair_tree::RoundKernels<F>,
     pub(crate) tail: pair_tree::TailKernels<F>,
     pub(crate) reduce: bucket_reduce::ReduceKernels<F>,
+    pub(crate) on_curve: &'static point_check::Check<F>,
 }
 
 mod sealed {
@@ -40,6 +41,7 @@ impl DeviceCurve for Fp {
             rounds: pair_tree::g1_rounds::KERNELS,
             tail: pair_tree::g1_tail::KERNELS,
             reduce: bucket_reduce::g1::KERNELS,
+            on_curve: &point_check::G1_ON_CURVE,
         };
         &KERNELS
     }
@@ -54,6 +56,7 @@ impl DeviceCurve for Fp2 {
             rounds: pair_tree::g2_rounds::KERNELS,
             tail: pair_tree::g2_tail::KERNELS,
             reduce: bucket_reduce::g2::KERNELS,
+            on_curve: &point_check::G2_ON_CURVE,
         };
         &KERNELS
     }

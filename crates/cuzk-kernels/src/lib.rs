@@ -16,6 +16,7 @@
 //! | [`ntt`], [`ntt_vector`] | transforms and what lies between them |
 //! | [`windows`], [`bucket_sort`], [`pair_tree`], [`bucket_reduce`], [`fixed_base`] | sums: recoding, sorting, adding up, reducing; multiples of one point |
 //! | [`witness`], [`rows`], [`sparse_terms`] | the packed witness, and what is computed from it |
+//! | [`group_ntt`], [`point_check`] | transforms over points; whether points are on their curve and in the subgroup |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
 //!
 //! `docs/kernels.md` says how to add a kernel.
@@ -46,6 +47,7 @@ mod error;
 pub mod field_bench;
 pub mod field_ops;
 pub mod fixed_base;
+pub mod group_ntt;
 mod image;
 mod launcher;
 mod lengths;
@@ -54,6 +56,7 @@ pub mod manifest;
 pub mod ntt;
 pub mod ntt_vector;
 pub mod pair_tree;
+pub mod point_check;
 pub mod rows;
 mod self_test;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
@@ -90,6 +93,8 @@ pub fn declarations() -> Vec<&'static Declaration> {
         bucket_reduce::g1::DECLARATIONS,
         bucket_reduce::g2::DECLARATIONS,
         fixed_base::DECLARATIONS,
+        group_ntt::DECLARATIONS,
+        point_check::DECLARATIONS,
         pair_tree::DECLARATIONS,
         pair_tree::g1_rounds::DECLARATIONS,
         pair_tree::g1_tail::DECLARATIONS,

@@ -11,20 +11,20 @@ use crate::circuit::Circuit;
 use crate::error::Error;
 use crate::key::KeyRef;
 
-/// The g that a key of this flavour is prepared with: the 2n-th root whose square is w for circom keys,
-/// whose H are Lagrange points of that coset already, else 7.
+/// The g that a key of this flavour is prepared with: the 2n-th root of unity whose square is w. The H of
+/// circom keys are Lagrange points of that coset already, and it is the one that tables on a device are for.
+/// Tau-power keys over the largest domain, which has no such root, take 7.
 ///
 /// # Errors
 /// [`Error::Domain`] where there is no such domain.
 pub fn shift(flavour: KeyFlavour, domain_size: usize) -> Result<Fr, Error> {
-    let size_error = cuzk_ntt::Error::Size { size: domain_size };
+    let root = flavour
+        .root_generator
+        .root_of_unity(domain_size.trailing_zeros() + 1);
     match flavour.h_basis {
-        HBasis::OddLagrange => Ok(flavour
-            .root_generator
-            .root_of_unity(domain_size.trailing_zeros() + 1)
-            .ok_or(size_error)?),
         HBasis::CosetLagrange { shift } => Ok(shift),
-        _ => Ok(Fr::from(TAU_POWER_SHIFT)),
+        HBasis::OddLagrange => Ok(root.ok_or(cuzk_ntt::Error::Size { size: domain_size })?),
+        _ => Ok(root.unwrap_or(Fr::from(TAU_POWER_SHIFT))),
     }
 }
 
@@ -41,17 +41,8 @@ pub fn four_transform_bases(
     r1cs: &R1cs,
     progress: ProgressFn<'_>,
 ) -> Result<(), Error> {
-    let key_ref = KeyRef::from(&*key);
-    key_ref.check()?;
-    Circuit::R1cs(r1cs).check(&key_ref.header())?;
-    if matches!(key.flavour.h_basis, HBasis::CosetLagrange { .. }) {
-        return Err(Error::Key {
-            what: "it is prepared for four transforms already".into(),
-        });
-    }
+    let (domain, shift) = begin(key, r1cs)?;
     check_subgroup("H", &key.h_query)?;
-    let shift = shift(key.flavour, key.domain_size)?;
-    let domain = Domain::new(key.domain_size, key.flavour.root_generator)?;
     let (p, q) = match key.flavour.h_basis {
         HBasis::OddLagrange => {
             let q = q_of_odd_lagrange(&domain, &key.h_query, shift, progress)?;
@@ -71,6 +62,32 @@ pub fn four_transform_bases(
     Ok(())
 }
 
+/// The domain and g, if there is something to be made and the constraint system is the key's.
+pub(super) fn begin(key: &ProvingKey, r1cs: &R1cs) -> Result<(Domain, Fr), Error> {
+    let key_ref = KeyRef::from(key);
+    key_ref.check()?;
+    Circuit::R1cs(r1cs).check(&key_ref.header())?;
+    if matches!(key.flavour.h_basis, HBasis::CosetLagrange { .. }) {
+        return Err(Error::Key {
+            what: "it is prepared for four transforms already".into(),
+        });
+    }
+    let shift = shift(key.flavour, key.domain_size)?;
+    let domain = Domain::new(key.domain_size, key.flavour.root_generator)?;
+    Ok((domain, shift))
+}
+
+/// 1 / (n z)
+pub(super) fn scale_of_tau_powers(domain: &Domain, shift: Fr) -> Fr {
+    // g^n is -1 for the root of order 2n, and not one for 7, which generates the group.
+    inverse(shift.pow(domain.size() as u64) - Fr::ONE) * domain.size_inverse()
+}
+
+/// Of what is not zero.
+pub(super) fn inverse(value: Fr) -> Fr {
+    value.inverse().unwrap_or(Fr::ZERO)
+}
+
 /// The endomorphism by which points are multiplied is a multiplication in the subgroup only.
 fn check_subgroup(name: &str, points: &[G1Affine]) -> Result<(), Error> {
     match points
@@ -78,10 +95,14 @@ fn check_subgroup(name: &str, points: &[G1Affine]) -> Result<(), Error> {
         .position_first(|point| !point.is_in_subgroup())
     {
         None => Ok(()),
-        Some(index) => Err(Error::Point {
-            point: format!("{name}[{index}]"),
-            what: "is not in the subgroup of order r",
-        }),
+        Some(index) => Err(outside_subgroup(name, index)),
+    }
+}
+
+pub(super) fn outside_subgroup(name: &str, index: usize) -> Error {
+    Error::Point {
+        point: format!("{name}[{index}]"),
+        what: "is not in the subgroup of order r",
     }
 }
 
@@ -92,13 +113,11 @@ fn of_tau_powers(
     shift: Fr,
     progress: ProgressFn<'_>,
 ) -> Result<(Vec<G1Affine>, Vec<G1Affine>), Error> {
-    let inverse = |value: Fr| value.inverse().unwrap_or(Fr::ZERO);
-    // g^n is not one: g = 7 generates the group, of whose order n is a small part.
-    let z_inverse = inverse(shift.pow(domain.size() as u64) - Fr::ONE);
     let mut q = Vec::with_capacity(domain.size());
     q.extend_from_slice(h);
     q.resize(domain.size(), Affine::INFINITY);
-    scale(&mut q, Fr::ONE, z_inverse * domain.size_inverse(), progress)?;
+    let first = scale_of_tau_powers(domain, shift);
+    scale(&mut q, Fr::ONE, first, progress)?;
     let mut p = q.clone();
     scale(&mut p, inverse(shift), Fr::ONE, progress)?;
     transform(&mut p, domain.root_inverse(), progress)?;

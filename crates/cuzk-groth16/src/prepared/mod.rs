@@ -3,7 +3,7 @@
 //! [`prepare`] joins a key with its circuit: the queries lose their points at infinity, and what stands
 //! where is recorded. [`four_transform_bases`] moves the part of C into the key, so that a proof needs four
 //! transforms instead of six (`docs/groth16.md`). Either way proofs stay the same, byte for byte, for equal
-//! r and s. `cuzk_formats::prepared` has the file.
+//! r and s. `cuzk_formats::prepared` has the file; [`device`] makes the bases on a GPU.
 //!
 //! ```
 //! use cuzk_groth16::{Circuit, ProveOptions, Prover, prepared, synth};
@@ -20,6 +20,7 @@
 mod bases;
 mod columns;
 mod cost;
+pub mod device;
 mod join;
 mod transform;
 
