@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(128, 4) cuzk_group_ntt_butterflies(
         } else {
             sum = G1Jacobian{b.x, b.y, cuzk::fp_one()};
         }
-        cuzk::group::write_sum_and_difference(*low, *high, sum);
+        cuzk::group::write_sum_and_difference_call(low, high, &sum);
     }
 }
 

@@ -134,12 +134,21 @@ impl Taken {
 
     /// What proves a circuit of this domain.
     pub(crate) fn settle(self, domain_size: usize) -> (DeviceUsed, Option<Box<Gpu>>) {
+        self.settle_worth(domain_size, WORTH_A_GPU)
+    }
+
+    /// What works on a circuit of this domain, where a GPU is worth its start from `least` rows on.
+    pub(crate) fn settle_worth(
+        self,
+        domain_size: usize,
+        least: usize,
+    ) -> (DeviceUsed, Option<Box<Gpu>>) {
         let (gpu, reason) = match self.prospect {
             Prospect::Cpu(reason) => (None, reason),
             Prospect::Gpu(gpu) => (Some(gpu), "as asked".to_owned()),
-            Prospect::Maybe(info) if domain_size < WORTH_A_GPU => {
+            Prospect::Maybe(info) if domain_size < least => {
                 let reason = format!(
-                    "GPU {} ({}) is there, but a circuit of {domain_size} rows is proved sooner \
+                    "GPU {} ({}) is there, but a circuit of {domain_size} rows is done sooner \
                      than a GPU is opened",
                     info.ordinal, info.name
                 );
@@ -166,7 +175,7 @@ impl Taken {
             threads,
             ..
         } = &device;
-        tracing::info!("proving on {used}, {threads} threads: {reason}");
+        tracing::info!("working on {used}, {threads} threads: {reason}");
         (device, gpu)
     }
 }

@@ -99,6 +99,7 @@ impl From<cuzk_groth16::device::Error> for Failure {
         match error {
             Error::Proof(error) => Self::Groth16(error),
             error @ Error::TooSmall { .. } => Self::OutOfMemory(error.to_string()),
+            Error::File(error) => Self::File(error),
             Error::Memory(
                 error @ (Memory::OutOfMemory(_)
                 | Memory::PinnedBudget { .. }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cuzk_formats::{Error, FileSource, LoadOptions, Note, ReadAt as _};
+use rayon::prelude::*;
 
 use crate::args::LoadArgs;
 use crate::progress::Bar;
@@ -73,17 +74,23 @@ impl Loader {
     }
 }
 
-/// The BLAKE3 hash of a file.
+/// The BLAKE3 hash of a file, by all threads.
 pub(crate) fn blake3(path: &Path) -> Result<blake3::Hash, Error> {
-    const BLOCK_BYTES: u64 = 1 << 20;
+    const BLOCK_BYTES: u64 = 16 << 20;
+    const READ_BYTES: usize = 1 << 20;
     let source = FileSource::open(path)?;
     let mut hasher = blake3::Hasher::new();
-    let mut block = vec![0; BLOCK_BYTES as usize];
+    let mut block = vec![0; BLOCK_BYTES.min(source.len()) as usize];
     let mut offset = 0;
     while offset < source.len() {
         let bytes = (source.len() - offset).min(BLOCK_BYTES) as usize;
-        source.read_exact_at(offset, &mut block[..bytes])?;
-        hasher.update(&block[..bytes]);
+        block[..bytes]
+            .par_chunks_mut(READ_BYTES)
+            .enumerate()
+            .try_for_each(|(i, part)| {
+                source.read_exact_at(offset + (i * READ_BYTES) as u64, part)
+            })?;
+        hasher.update_rayon(&block[..bytes]);
         offset += bytes as u64;
     }
     Ok(hasher.finalize())

@@ -1,4 +1,5 @@
 //! What the examples have in common.
+
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -6,6 +7,9 @@ use std::time::{Duration, Instant};
 use cuzk_bellman::Histogram;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+
+#[cfg(feature = "sapling")]
+pub mod sapling;
 
 /// Runs `work` and gives its result with the time it took.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

@@ -175,7 +175,8 @@ CUZK_FN i32 next(Digits& d, u32 bit, bool sliding) {
 }
 
 // Fills in the multiples of the point q = (x, y), which is finite and in `sum`'s x and y. `sum` is used up.
-CUZK_FN void tabulate(G1Jacobian& sum, const Table& table) {
+CUZK_CALL void tabulate_call(G1Jacobian* scratch, Table table) {
+    G1Jacobian& sum = *scratch;
     // q scaled by the Z of 2 q, and 2 q itself (mdbl-2007-bl), which keeps the place of the last multiple until that is there.
     sum.z = dbl(sum.y);
     store(table, 0, z_left_out, sum.z);
@@ -199,17 +200,19 @@ CUZK_FN void tabulate(G1Jacobian& sum, const Table& table) {
         store(table, i, y_of, sum.y);
     }
     store(table, 0, z_left_out, mul_call(sum.z, load(table, 0, z_left_out)));
-    Fp scale = fp_one();
+    // The scale is in `sum`'s z, the next one in its x.
+    sum.z = fp_one();
     CUZK_NO_UNROLL
     for (u32 i = multiples; i-- > 0;) {
-        const Fp square = sqr_call(scale);
-        const Fp x = mul_call(load(table, i, x_of), square);
-        store(table, i, y_of, mul_call(load(table, i, y_of), mul_call(square, scale)));
-        store(table, i, x_of, x);
         if (i != 0) {
-            scale = mul_call(scale, load(table, i, beta_x_of));
+            sum.x = mul_call(sum.z, load(table, i, beta_x_of));
         }
+        const Fp square = sqr_call(sum.z);
+        store(table, i, y_of, mul_call(load(table, i, y_of), mul_call(square, sum.z)));
+        const Fp x = mul_call(load(table, i, x_of), square);
+        store(table, i, x_of, x);
         store(table, i, beta_x_of, mul_call(x, beta()));
+        sum.z = sum.x;
     }
 }
 
@@ -234,7 +237,7 @@ CUZK_FN void multiply(G1Jacobian& sum, Digits* digits, const G1Affine& q, const 
     }
     sum.x = q.x;
     sum.y = q.y;
-    tabulate(sum, table);
+    tabulate_call(&sum, table);
     split(digits[0].k, digits[128].k, k);
     begin(digits[0], sliding);
     begin(digits[128], sliding);
@@ -270,7 +273,10 @@ CUZK_FN G1Affine to_affine(const G1Jacobian& a) {
 }
 
 // low = a + t and high = a - t for the point a of low, with one inversion: both have the same Z. t is used up.
-CUZK_FN void write_sum_and_difference(G1Affine& low, G1Affine& high, G1Jacobian& t) {
+CUZK_CALL void write_sum_and_difference_call(G1Affine* low_point, G1Affine* high_point, G1Jacobian* sum) {
+    G1Affine& low = *low_point;
+    G1Affine& high = *high_point;
+    G1Jacobian& t = *sum;
     if (is_infinity(t)) {
         high = low;
         return;

@@ -6,6 +6,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
 use super::{Family, LoadArgs, Shape};
+use crate::device::DeviceChoice;
 use crate::sizes;
 
 /// What to prepare, and where it goes.
@@ -52,6 +53,18 @@ pub(crate) struct PrepareArgs {
     #[command(flatten)]
     pub(crate) load: LoadArgs,
 
+    /// Where the bases of four transforms are made: auto, cpu, cuda, or cuda: and a number, UUID or PCI
+    /// address of `cuzk devices`. auto takes a GPU if one works and has room, and says what it took
+    #[arg(
+        long,
+        env = "CUZK_DEVICE",
+        default_value = "auto",
+        help_heading = "Resources"
+    )]
+    pub(crate) device: DeviceChoice,
+    /// Use no more GPU memory than this, as 16GiB [default: what the card has]
+    #[arg(long, value_name = "SIZE", env = "CUZK_VRAM_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
+    pub(crate) vram_limit: Option<u64>,
     /// Threads [default: one per core]
     #[arg(long, value_name = "N", env = "CUZK_THREADS", help_heading = "Resources", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) threads: Option<u16>,

@@ -10,6 +10,9 @@ pub enum Error {
     /// What the CPU prover would have said as well: key, circuit, witness, a proof that does not verify.
     #[error(transparent)]
     Proof(#[from] crate::Error),
+    /// A prepared key's file.
+    #[error(transparent)]
+    File(#[from] cuzk_formats::Error),
     /// Device or pinned memory, streams, the device itself.
     #[error(transparent)]
     Memory(#[from] cuzk_gpu_mem::Error),

@@ -1,18 +1,20 @@
 //! `cuzk prepare`: a key and its circuit, joined into one file that proofs are made from.
 
-use std::io::Write as _;
+mod bases;
+
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cuzk_formats::prepared::{KeySource, Origin, PreparedKey};
-use cuzk_formats::{FileSource, HBasis, ProvingKey, R1cs, prepared as file, r1cs};
+use cuzk_formats::{FileSource, HBasis, prepared as file, r1cs};
 use cuzk_gpu_mem::Bytes;
-use cuzk_groth16::prepared::{self, Cost, Rows};
+use cuzk_groth16::prepared::{self, Rows};
 use cuzk_groth16::{KeyRef, Prover, first_differing_row};
 use serde_json::json;
 
+use self::bases::Maker;
 use crate::args::{PrepareArgs, usage};
-use crate::device;
+use crate::device::{self, DeviceUsed, Taken};
 use crate::exit::{Exit, Failure};
 use crate::keys::{self, KeyFile, KeyKind};
 use crate::load::{self, Loader};
@@ -34,11 +36,18 @@ pub(crate) fn run(args: &PrepareArgs) -> Result<Outcome, Failure> {
     let inputs = [job.path(), args.r1cs.as_deref()];
     let inputs: Vec<&Path> = inputs.into_iter().flatten().collect();
     output::check(&[target], &inputs)?;
-    let threads = device::start_threads(args.threads)?;
+    // Only the bases of four transforms are made on a device, and only of keys whose secrets are not known.
+    let (threads, taken) = match job {
+        Job::File { .. } if args.four_transforms => {
+            let taken = device::take(&args.device, args.threads, args.vram_limit)?;
+            (taken.threads(), Some(taken))
+        }
+        _ => (device::start_threads(args.threads)?, None),
+    };
     let mut loader = Loader::new(&args.load, false);
-    let key = match job {
-        Job::File { kind, path } => of_file(args, kind, path, &mut loader)?,
-        Job::Synthetic { log_n } => synthetic(args, log_n, threads, &mut loader)?,
+    let (key, used) = match job {
+        Job::File { kind, path } => of_file(args, kind, path, taken, &mut loader)?,
+        Job::Synthetic { log_n } => (synthetic(args, log_n, threads, &mut loader)?, None),
     };
     // What the prover would refuse is refused here: that the verifying key's points are in the subgroup.
     StageTime::of(&mut loader.stages, "check key", || {
@@ -59,7 +68,7 @@ pub(crate) fn run(args: &PrepareArgs) -> Result<Outcome, Failure> {
     loader
         .stages
         .push(StageTime::moving("write", elapsed, bytes));
-    Ok(outcome(args, &key, bytes, threads, &loader, begun))
+    Ok(outcome(args, &key, used, bytes, threads, &loader, begun))
 }
 
 /// What is prepared.
@@ -122,8 +131,9 @@ fn of_file(
     args: &PrepareArgs,
     kind: KeyKind,
     path: &Path,
+    taken: Option<Taken>,
     loader: &mut Loader,
-) -> Result<PreparedKey, Failure> {
+) -> Result<(PreparedKey, Option<DeviceUsed>), Failure> {
     let options = loader.options();
     let key_file = KeyFile::open(kind, path, &options)?;
     let counts = key_file.counts;
@@ -143,11 +153,13 @@ fn of_file(
             r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
         })?),
     };
-    if let (true, Some(r1cs)) = (args.four_transforms, &r1cs) {
-        let flavour = kind.flavour();
-        let cost = Cost::of(flavour, counts.domain_size as usize, r1cs);
-        announce(&cost, needed_bytes, limit)?;
-    }
+    let maker = match (taken, &r1cs) {
+        (Some(taken), Some(r1cs)) => {
+            let (flavour, n) = (kind.flavour(), counts.domain_size as usize);
+            Some(Maker::new(taken, flavour, n, r1cs, needed_bytes, limit)?)
+        }
+        _ => None,
+    };
     let hash = |path: &Path, loader: &mut Loader, name: &str| {
         StageTime::of(&mut loader.stages, name, || load::blake3(path))
     };
@@ -174,62 +186,28 @@ fn of_file(
         }
     }
     let mut key = loaded.key;
-    let in_file = |error: cuzk_groth16::Error| match error {
-        error @ (cuzk_groth16::Error::Key { .. } | cuzk_groth16::Error::Point { .. }) => {
-            Failure::BadInput {
-                file: path.display().to_string(),
-                what: error.to_string(),
-            }
-        }
-        error => error.into(),
+    let in_file = |failure: Failure| match failure {
+        Failure::Groth16(
+            error @ (cuzk_groth16::Error::Key { .. } | cuzk_groth16::Error::Point { .. }),
+        ) => Failure::BadInput {
+            file: path.display().to_string(),
+            what: error.to_string(),
+        },
+        failure => failure,
     };
-    if let (true, Some(r1cs)) = (args.four_transforms, &r1cs) {
-        make_bases(&mut key, r1cs, loader).map_err(in_file)?;
+    if let (Some(maker), Some(r1cs)) = (&maker, &r1cs) {
+        maker.make(&mut key, r1cs, loader).map_err(in_file)?;
     }
     let rows = match (&r1cs, &matrices) {
         (Some(r1cs), _) => Rows::Of(r1cs),
         (None, Some(matrices)) => Rows::Zkey(matrices),
         (None, None) => return Err(Failure::Bug("neither R1CS nor matrices".into())),
     };
-    StageTime::of(&mut loader.stages, "join", || {
+    let joined = StageTime::of(&mut loader.stages, "join", || {
         prepared::prepare(key, rows, origin)
-    })
-    .map_err(in_file)
-}
-
-/// Says what is to come, and refuses what does not fit.
-fn announce(cost: &Cost, needed_bytes: u64, limit: Option<Limit>) -> Result<(), Failure> {
-    let time = cost.time(prepared::measure_multiplication()?);
-    let all_bytes = needed_bytes + cost.host_bytes;
-    let text = format!(
-        "four transforms: {} scalar multiplications, about {} on these threads; about {} of host memory",
-        cost.multiplications,
-        duration(time),
-        Bytes(all_bytes)
-    );
-    // For who waits; the result has it as stages.
-    let _ = writeln!(std::io::stderr(), "{text}");
-    Limit::check(limit, all_bytes)
-}
-
-fn duration(time: Duration) -> String {
-    match time.as_secs() {
-        0..120 => format!("{:.1} s", time.as_secs_f64()),
-        seconds @ 120..7200 => format!("{} min", seconds / 60),
-        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
-    }
-}
-
-fn make_bases(
-    key: &mut ProvingKey,
-    r1cs: &R1cs,
-    loader: &mut Loader,
-) -> Result<(), cuzk_groth16::Error> {
-    let cost = Cost::of(key.flavour, key.domain_size, r1cs);
-    let bar = Bar::counting("transforming the key", cost.multiplications);
-    StageTime::of(&mut loader.stages, "bases of four transforms", || {
-        prepared::four_transform_bases(key, r1cs, &|done| bar.advance(done))
-    })
+    });
+    let key = joined.map_err(|error| in_file(error.into()))?;
+    Ok((key, maker.map(|maker| maker.used)))
 }
 
 fn synthetic(
@@ -261,6 +239,7 @@ fn synthetic(
 fn outcome(
     args: &PrepareArgs,
     key: &PreparedKey,
+    used: Option<DeviceUsed>,
     bytes: u64,
     threads: usize,
     loader: &Loader,
@@ -286,6 +265,7 @@ fn outcome(
             "domain_size": key.key.domain_size,
         },
         "threads": threads,
+        "device": used,
         "stages": loader.stages,
         "elapsed_ms": elapsed_ms,
         "peak_host_bytes": peak_host_bytes,
@@ -298,6 +278,9 @@ fn outcome(
     );
     lines.line("made from", key.origin.source.name());
     lines.line("transforms", format_args!("{transforms} a proof"));
+    if let Some(DeviceUsed { used, reason, .. }) = &used {
+        lines.line("bases made on", format_args!("{used} ({reason})"));
+    }
     lines.raw("stages");
     lines.stages(&loader.stages);
     lines.line("total", format_args!("{elapsed_ms:>10.1} ms"));
