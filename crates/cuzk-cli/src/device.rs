@@ -132,6 +132,15 @@ impl Taken {
         matches!(self.prospect, Prospect::Gpu(_))
     }
 
+    /// Whether a GPU is there that would prove a circuit of this domain, if it works.
+    pub(crate) fn has_gpu_for(&self, domain_size: u64) -> bool {
+        match self.prospect {
+            Prospect::Cpu(_) => false,
+            Prospect::Gpu(_) => true,
+            Prospect::Maybe(_) => domain_size >= WORTH_A_GPU as u64,
+        }
+    }
+
     /// What proves a circuit of this domain.
     pub(crate) fn settle(self, domain_size: usize) -> (DeviceUsed, Option<Box<Gpu>>) {
         self.settle_worth(domain_size, WORTH_A_GPU)

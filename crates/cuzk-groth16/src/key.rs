@@ -1,7 +1,7 @@
 //! A key as the prover sees it: borrowed, whatever types its points are held in.
 
 use cuzk_field::{Fp, Fp2, G1Affine};
-use cuzk_formats::prepared::PreparedKey;
+use cuzk_formats::prepared::{PreparedFile, PreparedKey};
 use cuzk_formats::{KeyFlavour, ProvingKey, QueryLayout, QueryVariables, VerifyingKey};
 use cuzk_msm::Bases;
 
@@ -62,6 +62,23 @@ pub struct KeyHeader {
 }
 
 impl KeyHeader {
+    /// That of a prepared key, whether the points of its queries were read or not.
+    pub fn of_prepared(file: &PreparedFile) -> Self {
+        let key = &file.key.key;
+        let [points_in_a, points_in_b] = file.header.num_points.map(|points| points as usize);
+        Self {
+            flavour: key.flavour,
+            domain_size: key.domain_size,
+            vk: key.vk.clone(),
+            beta_g1: key.beta_g1,
+            delta_g1: key.delta_g1,
+            query_layout: key.query_layout,
+            num_variables: file.header.num_variables as usize,
+            points_in_a,
+            points_in_b,
+        }
+    }
+
     /// The first variable that L has a point for.
     pub fn first_in_l(&self) -> usize {
         self.flavour.first_in_l(self.num_inputs())

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuzk_field::{Field as _, Fp, Fr, G1Affine, RootGenerator, Scalar};
+use cuzk_formats::prepared::{self as file, PreparedKey, Reader, Section};
 use cuzk_formats::{
     BytesSource, LoadOptions, ProvingKey, R1cs, Witness, bellman, r1cs, wtns, zkey,
 };
 use cuzk_gpu_mem::driver::SimDriver;
 use cuzk_gpu_mem::{Device, GIB, Settings, list};
-use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu};
+use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu, load_points};
 use cuzk_groth16::prepared::device::{self as on_device, DeviceCost, measure_multiplication};
 use cuzk_groth16::prepared::{self, Cost, Origin, Rows};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
@@ -56,6 +57,7 @@ cuzk_testkit::on_both!(
     synthetic_keys,
     every_file,
     points_outside_the_subgroup_are_refused,
+    damaged_files_are_refused,
 );
 
 fn fixed() -> ProveOptions {
@@ -122,11 +124,81 @@ fn check(
     let expected = Prover::new(&expected)
         .and_then(|prover| prover.prove(Circuit::R1cs(r1cs), witness, &fixed()))
         .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let found = DeviceProver::new(gpu, &key, Circuit::Matrices(&key.matrices))
-        .and_then(|prover| prover.prove(witness, &fixed()))
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_eq!(found.proof, expected.proof, "{name}");
-    assert!(found.verified, "{name}");
+    let bytes = written(&key);
+    let source = BytesSource::new("key", &bytes);
+    let reader = Reader::open(&source).unwrap();
+    let parts = reader
+        .read_without_queries(&LoadOptions::default())
+        .unwrap();
+    let loaded = DeviceProver::load(gpu, &reader, &parts, Circuit::Matrices(&parts.key.matrices));
+    let mut provers = vec![loaded];
+    if rig.on_card {
+        provers.push(DeviceProver::new(
+            gpu,
+            &key,
+            Circuit::Matrices(&key.matrices),
+        ));
+    }
+    for prover in provers {
+        let found = prover
+            .and_then(|prover| prover.prove(witness, &fixed()))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(found.proof, expected.proof, "{name}");
+        assert!(found.verified, "{name}");
+    }
+}
+
+fn written(key: &PreparedKey) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    file::write(key, &mut bytes, None).unwrap();
+    bytes
+}
+
+/// What loading the points of a section of a file says.
+fn load(rig: &Rig, bytes: &[u8], section: Section) -> Result<(), DeviceError> {
+    let source = BytesSource::new("key", bytes);
+    let reader = Reader::open(&source)?;
+    let (gpu, stream) = (&rig.gpu, rig.gpu.upload());
+    let len = reader.section_bytes(section) as usize / size_of::<G1Affine>();
+    let mut points = gpu.device().alloc::<G1Affine>("points", len, stream)?;
+    load_points(gpu, stream, &reader, section, points.view_mut())?;
+    let mut found = vec![G1Affine::INFINITY; len];
+    stream.download_slice(&points, &mut found)?;
+    let mut expected = found.clone();
+    expected.fill(G1Affine::INFINITY);
+    reader.read_points(section, &mut expected)?;
+    assert!(found == expected);
+    Ok(())
+}
+
+/// More points than a chunk of the file has; a byte flipped in one, points off the curve under good checksums, a room of
+/// another length.
+fn damaged_files_are_refused(rig: &Rig) {
+    let instance = Instance::new(Shape::Porep, 13, 1).unwrap();
+    let key = proving_key(&instance.r1cs, KeyFamily::Bellman, 8).unwrap();
+    let mut key = prepared::prepare(key, Rows::Of(&instance.r1cs), Origin::SYNTHETIC).unwrap();
+    let bytes = written(&key);
+    load(rig, &bytes, Section::H).unwrap();
+    load(rig, &bytes, Section::L).unwrap();
+    let h_begin = bytes.len() - size_of_val(&key.key.b_g2_query[..]).next_multiple_of(4096);
+    for offset in [h_begin - 5000, h_begin - 400_000] {
+        let mut bytes = bytes.clone();
+        bytes[offset] ^= 0x40;
+        let refused = load(rig, &bytes, Section::H).unwrap_err();
+        assert!(matches!(refused, DeviceError::File(_)), "{refused}");
+        assert!(refused.to_string().contains("damaged"), "{refused}");
+    }
+    let at = key.key.h_query.len() - 3;
+    key.key.h_query[at].y = key.key.h_query[at - 1].y;
+    let bytes = written(&key);
+    let refused = load(rig, &bytes, Section::H).unwrap_err().to_string();
+    assert!(refused.contains(&format!("H[{at}]")), "{refused}");
+    let source = BytesSource::new("key", &bytes);
+    let reader = Reader::open(&source).unwrap();
+    let refused = reader.read_points(Section::H, &mut key.key.h_query.clone());
+    assert!(refused.unwrap_err().to_string().contains("curve"));
+    let refused = reader.read_points(Section::H, &mut key.key.h_query[1..]);
+    assert!(refused.unwrap_err().to_string().contains("room"));
 }
 
 fn synthetic_keys(rig: &Rig) {

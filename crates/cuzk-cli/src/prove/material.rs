@@ -13,6 +13,7 @@ use cuzk_groth16::{
 
 use super::key::Key;
 use crate::args::ProveArgs;
+use crate::device::Taken;
 use crate::exit::Failure;
 use crate::keys::{KeyFile, KeyKind};
 use crate::load::{self, Loader};
@@ -46,7 +47,7 @@ impl Material {
         args: &ProveArgs,
         kind: KeyKind,
         path: &Path,
-        threads: usize,
+        taken: &Taken,
         loader: &mut Loader,
     ) -> Result<Self, Failure> {
         if let Some(expected) = &args.key_blake3 {
@@ -60,7 +61,8 @@ impl Material {
         let wtns_path = args.inputs.wtns.as_deref().unwrap_or(Path::new(""));
         let wtns_source = FileSource::open(wtns_path)?;
 
-        let counts = &key_file.counts;
+        let counts = key_file.counts;
+        let threads = taken.threads();
         let mut needed_bytes =
             counts.memory_bytes + memory::proving_bytes(counts.domain_size, threads);
         if let Some(source) = &r1cs_source {
@@ -91,7 +93,11 @@ impl Material {
                 r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
             })?),
         };
-        let key = Key::Loaded(Box::new(key_file.load(loader)?));
+        let key = if kind == KeyKind::Prepared && taken.has_gpu_for(counts.domain_size) {
+            Key::in_file(key_file, loader)?
+        } else {
+            Key::Loaded(Box::new(key_file.load(loader)?))
+        };
         let material = Self {
             kind,
             key_file: Some(path.display().to_string()),
@@ -172,14 +178,9 @@ impl Material {
 
     /// The CPU's prover.
     pub(super) fn prover(&self, loader: &mut Loader) -> Result<Prover<'_>, Failure> {
-        if self.key.is_to_be_made() {
-            let _bar = Bar::working("making the points of the key");
-            StageTime::of(&mut loader.stages, "make key", || self.key.key_ref());
-        }
-        StageTime::of(&mut loader.stages, "check key", || {
-            Prover::new(self.key.key_ref())
-        })
-        .map_err(|error| self.in_key_file(error.into()))
+        let key = self.key.key_ref(loader)?;
+        StageTime::of(&mut loader.stages, "check key", || Prover::new(key))
+            .map_err(|error| self.in_key_file(error.into()))
     }
 
     pub(super) fn prove(&self, args: &ProveArgs, loader: &mut Loader) -> Result<Proved, Failure> {
@@ -246,7 +247,7 @@ impl Material {
         CircuitSizes {
             constraints: match (&self.r1cs, self.key.matrices()) {
                 (Some(r1cs), _) => Some(r1cs.num_constraints()),
-                (None, Some((_, constraints))) => *constraints,
+                (None, Some((_, constraints))) => constraints,
                 (None, None) => None,
             },
             variables: header.num_variables,

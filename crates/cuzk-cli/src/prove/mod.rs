@@ -48,9 +48,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let taken = device::take(&args.device, args.threads, args.vram_limit)?;
     let mut loader = Loader::new(&args.load, args.accept_wtns_length_defect);
     let material = match job {
-        Job::Files { kind, path } => {
-            Material::of_files(args, kind, path, taken.threads(), &mut loader)?
-        }
+        Job::Files { kind, path } => Material::of_files(args, kind, path, &taken, &mut loader)?,
         Job::Synthetic { log_n } => Material::synthetic(args, log_n, taken.threads(), &mut loader)?,
     };
     let is_named = taken.is_named();

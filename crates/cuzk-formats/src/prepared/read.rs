@@ -178,37 +178,82 @@ impl<'a> Reader<'a> {
         let behind_hashes = &self.extents[1..];
         let total = behind_hashes.iter().map(|extent| extent.bytes).sum();
         let meter = &Meter::new(options, total);
+        let mut file = self.parts(meter)?;
+        let key = &mut file.key.key;
+        key.a_query = self.points(Section::A, meter)?;
+        key.b_g1_query = self.points(Section::B1, meter)?;
+        key.l_query = self.points(Section::L, meter)?;
+        key.h_query = self.points(Section::H, meter)?;
+        key.b_g2_query = self.points(Section::B2, meter)?;
+        check::key(&file.key)?;
+        Ok(file)
+    }
+
+    /// Everything but the points of the queries, which are empty in what is returned.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn read_without_queries(&self, options: &LoadOptions<'_>) -> Result<PreparedFile, Error> {
+        let before_points = &self.extents[1..Section::A as usize - 1];
+        let total = before_points.iter().map(|extent| extent.bytes).sum();
+        self.parts(&Meter::new(options, total))
+            .map_err(|error| error.in_file(self.source.name()))
+    }
+
+    /// Fills `points` with those of a section, verified and checked by all threads.
+    ///
+    /// # Errors
+    /// As [`read`]; [`ErrorKind::OutOfRange`] unless the section has as many points.
+    pub fn read_points<F: CurveField>(
+        &self,
+        section: Section,
+        points: &mut [Affine<F>],
+    ) -> Result<(), Error>
+    where
+        Affine<F>: Pod,
+    {
+        let extent = self.extent(section);
+        let found = size_of_val(points) as u64;
+        if extent.bytes != found {
+            let expected = format!("room for {} bytes", extent.bytes);
+            return Err(
+                Error::new(ErrorKind::OutOfRange, expected, found.to_string())
+                    .at(section.place())
+                    .in_file(self.source.name()),
+            );
+        }
+        let options = &LoadOptions::default();
+        let check = |first, points: &[Affine<F>]| {
+            check::points(points, first, extent.offset, false, section)
+        };
+        self.fill_checked(section, &Meter::new(options, found), points, check)
+            .map_err(|error| error.in_file(self.source.name()))
+    }
+
+    /// A key without the points of its queries.
+    fn parts(&self, meter: &Meter<'_>) -> Result<PreparedFile, Error> {
         let mut notes = Vec::new();
         let header = &self.header;
         let vk = self.vital(meter)?;
-        note_unbound(&vk.vk, options, &mut notes)?;
+        note_unbound(&vk.vk, meter.options(), &mut notes)?;
         let matrices = self.matrices(meter)?;
         let variables = QueryVariables {
             a: self.variables(Section::AVariables, header.num_points[0], meter)?,
             b: self.variables(Section::BVariables, header.num_points[1], meter)?,
         };
         let key = ProvingKey {
-            flavour: header.flavour,
             domain_size: usize::try_from(header.domain_size)
                 .map_err(|_| Error::out_of_memory(header.domain_size))?,
-            query_layout: QueryLayout::Compact,
-            a_query: self.points(Section::A, meter)?,
-            b_g1_query: self.points(Section::B1, meter)?,
-            l_query: self.points(Section::L, meter)?,
-            h_query: self.points(Section::H, meter)?,
-            b_g2_query: self.points(Section::B2, meter)?,
             ..vk
         };
-        let key = PreparedKey {
-            key,
-            variables,
-            matrices,
-            origin: header.origin,
-        };
-        check::key(&key)?;
         Ok(PreparedFile {
             header: header.clone(),
-            key,
+            key: PreparedKey {
+                key,
+                variables,
+                matrices,
+                origin: header.origin,
+            },
             notes,
         })
     }
@@ -329,7 +374,18 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<T>, Error> {
         let bytes = self.section_bytes(section);
         let mut items = zeroed::<T>(bytes / size_of::<T>() as u64)?;
-        let fault = cast_slice_mut::<T, u8>(&mut items)
+        self.fill_checked(section, meter, &mut items, check)?;
+        Ok(items)
+    }
+
+    fn fill_checked<T: Pod + Send + Sync>(
+        &self,
+        section: Section,
+        meter: &Meter<'_>,
+        items: &mut [T],
+        check: impl Fn(u64, &[T]) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let fault = cast_slice_mut::<T, u8>(items)
             .par_chunks_mut(CHUNK_BYTES)
             .enumerate()
             .find_map_first(|(index, chunk)| {
@@ -339,10 +395,7 @@ impl<'a> Reader<'a> {
                     .and_then(|()| meter.advance(section.name(), chunk.len() as u64))
                     .err()
             });
-        match fault {
-            Some(error) => Err(error),
-            None => Ok(items),
-        }
+        fault.map_or(Ok(()), Err)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cuzk_field::{Fr, Scalar};
+use cuzk_formats::prepared::{PreparedFile, Reader};
 use cuzk_formats::{HBasis, Witness};
 use cuzk_gpu_mem::{
     Admission, Compute, DeviceInfo, Error as Memory, Recorder, Scoped, StagingRequest, Stream, Tier,
@@ -148,6 +149,25 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         let variables = circuit.query_variables(&setup.header, key.variables)?;
         Self::place(gpu, setup, circuit, choose, |plan| {
             DeviceKey::upload(gpu, plan, key, variables.as_ref()).map(Arc::new)
+        })
+    }
+
+    /// A prover for a prepared key whose points go from its file to where they are used. `file` is what
+    /// [`Reader::read_without_queries`] gave; the circuit is its matrices, or the R1CS that they were made from.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::new`]; what is wrong with the file.
+    pub fn load(
+        gpu: &'g Gpu,
+        reader: &Reader<'_>,
+        file: &PreparedFile,
+        circuit: Circuit<'c>,
+    ) -> Result<Self> {
+        let setup = Setup::new(KeyHeader::of_prepared(file))?;
+        circuit.check(&setup.header)?;
+        let header = setup.header.clone();
+        Self::place(gpu, setup, circuit, KeyPlan::choose, |plan| {
+            DeviceKey::load(gpu, plan, header, &file.key.variables, reader).map(Arc::new)
         })
     }
 

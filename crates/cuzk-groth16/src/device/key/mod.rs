@@ -5,6 +5,7 @@ mod query;
 
 use cuzk_field::{Affine, Fp, Fp2, G1Affine, G2Affine, Scalar};
 use cuzk_formats::QueryVariables;
+use cuzk_formats::prepared::{Reader, Section};
 use cuzk_gpu_mem::{DeviceBuf, DeviceViewMut, PinnedBuf, Stream};
 use cuzk_kernels::DeviceCurve;
 use cuzk_msm::Bases;
@@ -16,6 +17,7 @@ pub(super) use query::SparseQuery;
 use super::error::Result;
 use super::generator::Generator;
 use super::gpu::Gpu;
+use super::load::load_points;
 use super::plan::{KeyPlan, Part, Placement};
 use crate::key::{KeyHeader, KeyRef};
 use crate::synth::KeyExponents;
@@ -103,6 +105,33 @@ impl DeviceKey {
         }
         let positions = b.positions.as_deref();
         points::place(stream, key.b_g2_query, positions, targets.b_g2)?;
+        Ok(empty)
+    }
+
+    /// Reads the points of a prepared key from its file to where `plan` says, verified and checked on the way. Infinity
+    /// stays where it is.
+    ///
+    /// # Errors
+    /// As [`load_points`] and [`DeviceKey::upload`].
+    pub fn load(
+        gpu: &Gpu,
+        plan: KeyPlan,
+        header: KeyHeader,
+        variables: &QueryVariables,
+        reader: &Reader<'_>,
+    ) -> Result<Self> {
+        let [a, b, l] = queries(&header, Some(variables), |_| false, |_| false, |_| false)?;
+        let mut empty = Self::empty(gpu.upload(), header, plan, [&a, &b, &l])?;
+        let targets = empty.targets();
+        for (section, target) in [
+            (Section::A, targets.a),
+            (Section::B1, targets.b_g1),
+            (Section::L, targets.l),
+            (Section::H, targets.h),
+        ] {
+            load(gpu, reader, section, target)?;
+        }
+        load(gpu, reader, Section::B2, targets.b_g2)?;
         Ok(empty)
     }
 
@@ -260,6 +289,18 @@ fn generate<F: DeviceCurve>(
     match target {
         Target::Device(target) => generator.multiply(exponents, positions, target),
         Target::Host(target) => generator.multiply_to_host(exponents, positions, target),
+    }
+}
+
+fn load<F: DeviceCurve>(
+    gpu: &Gpu,
+    reader: &Reader<'_>,
+    section: Section,
+    target: Target<'_, F>,
+) -> Result<()> {
+    match target {
+        Target::Device(target) => load_points(gpu, gpu.upload(), reader, section, target),
+        Target::Host(target) => Ok(reader.read_points(section, target)?),
     }
 }
 
