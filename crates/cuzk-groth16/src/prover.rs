@@ -246,7 +246,7 @@ impl<'k> Prover<'k> {
         clock.resume(options);
         let proof = self
             .setup
-            .finish(&sums, &public_values, options, &mut clock)
+            .finish(&sums, &public_values, None, options, &mut clock)
             .map_err(|error| match error {
                 Error::InvalidProof => Error::ProofRejected { witness_checked },
                 error => error,

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::key::KeyHeader;
 use crate::prover::ProveOptions;
 use crate::stages::Clock;
-use crate::verifier::{Infinity, Verifier, check_point};
+use crate::verifier::{Infinity, InputSum, Verifier, check_point};
 
 /// A key's header, every point of it checked.
 #[derive(Clone, Debug)]
@@ -61,11 +61,13 @@ impl Setup {
     }
 
     /// Draws r and s, puts the proof together and, unless told otherwise, verifies it.
-    /// [`Error::InvalidProof`] is a proof that does not verify.
+    /// [`Error::InvalidProof`] is a proof that does not verify. `inputs` is what verifying takes of the public values,
+    /// where that is known already.
     pub(crate) fn finish(
         &self,
         sums: &Sums,
         public_values: &[Scalar],
+        inputs: Option<InputSum>,
         options: &ProveOptions,
         clock: &mut Clock,
     ) -> Result<Proof, Error> {
@@ -74,9 +76,9 @@ impl Setup {
             rayon::join(
                 || self.assemble(sums, &blinding),
                 || {
-                    options
-                        .verify
-                        .then(|| self.verifier.input_sum(public_values))
+                    let sum = || self.verifier.input_sum(public_values);
+                    let inputs = || inputs.map_or_else(sum, Ok);
+                    options.verify.then(inputs)
                 },
             )
         })?;

@@ -132,6 +132,21 @@ impl Gpu {
         Ok(plan)
     }
 
+    /// Bytes that the least tables for the quotient of a domain take, if there are none yet.
+    pub(super) fn least_table_bytes(
+        &self,
+        root_generator: RootGenerator,
+        log_n: u32,
+        form: QuotientForm,
+    ) -> u64 {
+        let key = (root_generator, log_n, form);
+        if self.plans.lock().iter().any(|(found, _)| *found == key) {
+            return 0;
+        }
+        let request = PlanRequest::quotient(root_generator, log_n, form).within(0);
+        request.table_bytes()
+    }
+
     /// Lets go of all tables of transforms that no prover uses.
     pub fn forget_tables(&self) {
         let is_used = |plan: &Arc<DevicePlan>| Arc::strong_count(plan) > 1;
@@ -151,16 +166,6 @@ impl Drop for SectionRoom {
         let number = self.number;
         self.sections.lock().retain(|(other, _)| *other != number);
     }
-}
-
-/// Bytes of the least tables for the quotient of a domain.
-pub(super) fn least_table_bytes(
-    root_generator: RootGenerator,
-    log_n: u32,
-    form: QuotientForm,
-) -> u64 {
-    let request = PlanRequest::quotient(root_generator, log_n, form).within(0);
-    request.table_bytes()
 }
 
 impl fmt::Debug for Gpu {

@@ -2,6 +2,7 @@
 //!
 //! `docs/proving.md` follows a proof through buffers and streams.
 
+mod cache;
 mod error;
 mod generator;
 mod gpu;
@@ -20,6 +21,7 @@ mod tests;
 mod witness;
 mod witness_sums;
 
+pub use cache::{KeyCache, KeyId};
 pub use error::{Error, Result};
 pub use gpu::Gpu;
 pub use key::DeviceKey;

@@ -13,7 +13,7 @@ use cuzk_ntt::device::{DevicePlan, QuotientForm};
 use rayon::prelude::*;
 
 use super::error::Result;
-use super::gpu::{Gpu, SectionRoom, least_table_bytes};
+use super::gpu::{Gpu, SectionRoom};
 use super::incoming::{HostRows, IncomingRows, IncomingWitness};
 use super::key::{DeviceKey, density_bytes};
 use super::matrices::{DeviceMatrices, HostMatrices};
@@ -30,6 +30,7 @@ use crate::rows::Rows;
 use crate::setup::Setup;
 use crate::stages::{Clock, StopCheck};
 use crate::synth::KeyExponents;
+use crate::verifier::InputSum;
 
 /// How long a proof waits for device memory that others hold: proofs of this process, or whoever else.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -60,6 +61,7 @@ pub struct DevicePacked {
     sums: SumsPlan,
     staging: Vec<StagingRequest>,
     compute_bytes: u64,
+    public_values: Vec<Scalar>,
     clock: Clock,
 }
 
@@ -83,6 +85,7 @@ pub struct DeviceStaged {
     witness: IncomingWitness,
     rows: Option<IncomingRows>,
     tier: Tier,
+    public_values: Vec<Scalar>,
     clock: Clock,
 }
 
@@ -96,6 +99,7 @@ impl DeviceStaged {
 /// A proof after its second phase, [`DeviceProver::compute`]: the windows of the five sums, wiped when dropped.
 pub struct DeviceComputed {
     sums: PendingSums,
+    inputs: Option<InputSum>,
     clock: Clock,
 }
 
@@ -207,7 +211,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
     }
 
     /// Puts matrices on the device, then the key where there is room.
-    fn place(
+    pub(super) fn place(
         gpu: &'g Gpu,
         setup: Setup,
         circuit: Circuit<'c>,
@@ -229,7 +233,8 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             }
         };
         let mut sizes = KeySizes::of(header, form);
-        sizes.fixed_bytes = density_bytes(header) + least_table_bytes(root_generator, log_n, form);
+        sizes.fixed_bytes =
+            density_bytes(header) + gpu.least_table_bytes(root_generator, log_n, form);
         sizes.rows_scratch_bytes = rows_scratch_bytes(matrices.as_ref());
         let device = gpu.device();
         let (room, others) = (device.room()?, gpu.section_bytes());
@@ -264,6 +269,10 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
     /// The key, on the device or beside it.
     pub fn key(&self) -> &DeviceKey {
         &self.key
+    }
+
+    pub(super) fn shared_key(&self) -> Arc<DeviceKey> {
+        Arc::clone(&self.key)
     }
 
     /// Proves. That the witness satisfies the circuit is found out by verifying the proof; a proof that
@@ -430,6 +439,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             witness,
             rows,
             sums,
+            public_values,
             mut clock,
             ..
         } = packed;
@@ -444,6 +454,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             witness,
             rows,
             tier: admission.plan().tier(),
+            public_values,
             clock,
         })
     }
@@ -481,6 +492,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             sums,
             witness,
             rows,
+            public_values,
             mut clock,
             ..
         } = staged;
@@ -490,6 +502,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             plan: &self.tables,
             sums: &sums,
             witness,
+            beside: self.beside_sums(rows.is_some()),
             rows,
             stop: options.stop.as_ref(),
             recorder,
@@ -497,11 +510,22 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         for uploads in [h, others] {
             uploads.set_recorder(recorder.cloned());
         }
-        let sums = clock.run("compute", || {
+        let (sums, inputs) = clock.run("compute", || {
             // The ends of these scopes wait for parts of the key that come over the bus, if any do.
-            h.scope(|h| others.scope(|others| self.section(cx, h, others, input)))
+            h.scope(|h| {
+                others.scope(|others| {
+                    let sums = self.section(cx, h, others, input)?;
+                    // While the device computes.
+                    let inputs = self.setup.verifier.input_sum(&public_values).ok();
+                    Ok::<_, super::Error>((sums, inputs))
+                })
+            })
         })????;
-        Ok(DeviceComputed { sums, clock })
+        Ok(DeviceComputed {
+            sums,
+            inputs,
+            clock,
+        })
     }
 
     /// The third: blinding, and verification where the options ask for it. `witness` is the one that was
@@ -515,7 +539,11 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         witness: &Witness,
         options: &ProveOptions,
     ) -> Result<Proved> {
-        let DeviceComputed { sums, mut clock } = computed;
+        let DeviceComputed {
+            sums,
+            inputs,
+            mut clock,
+        } = computed;
         clock.resume(options);
         let witness = witness.values();
         self.setup.check_witness(witness)?;
@@ -523,7 +551,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         let public_values = witness[1..self.setup.header.num_inputs()].to_vec();
         let finished = self
             .setup
-            .finish(&sums, &public_values, options, &mut clock);
+            .finish(&sums, &public_values, inputs, options, &mut clock);
         let proof = match finished {
             Err(Error::InvalidProof) => return Err(self.explain(witness).into()),
             finished => finished?,
@@ -585,6 +613,7 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
             rows,
             sums,
             staging,
+            public_values: witness[1..self.setup.header.num_inputs()].to_vec(),
             clock,
         })
     }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use cuzk_field::Fr;
 use cuzk_gpu_mem::{Compute, Event, Recorder, Scoped, Stream, TransferScope};
+use cuzk_msm::device::Error as Msm;
 use cuzk_ntt::device::{DevicePlan, QuotientArrays};
 
 use super::error::Result;
 use super::incoming::{IncomingRows, IncomingWitness};
 use super::prover::{DeviceProver, no_rows, secret};
-use super::sums::{PendingSums, SumsPlan};
+use super::sums::{Beside, PendingSums, SumsPlan};
 use crate::error::Error;
 use crate::stages::StopCheck;
 
@@ -24,6 +25,7 @@ pub(super) struct SectionInput<'a> {
     pub(super) sums: &'a SumsPlan,
     pub(super) witness: IncomingWitness,
     pub(super) rows: Option<IncomingRows>,
+    pub(super) beside: Beside,
     pub(super) stop: Option<&'a StopCheck>,
     pub(super) recorder: Option<&'a Recorder>,
 }
@@ -89,6 +91,7 @@ impl DeviceProver<'_, '_> {
             sums,
             witness,
             rows,
+            beside: input_beside,
             stop,
             recorder,
         } = input;
@@ -113,7 +116,10 @@ impl DeviceProver<'_, '_> {
             false => None,
         };
         let mut lent_scratch = match &mut scratch_beside {
-            Some(scratch) => Some(scratch.view_mut().lend(&[beside])?),
+            Some(scratch) => {
+                let streams = [beside, witness_uploads.stream()];
+                Some(scratch.view_mut().lend(&streams)?)
+            }
             None => None,
         };
         let view = match &witness_beside {
@@ -162,10 +168,12 @@ impl DeviceProver<'_, '_> {
         drop(b);
         let quotient_done = stream.record()?;
         pace.reach(&rows_done)?;
+        let counts = counting.wait()?;
+        let mut scratch_bytes = scratch_bytes;
         if let Some(scratch) = &mut lent_scratch {
             // The H sum is behind the quotient, these are beside both.
             let scratch = scratch.view_mut();
-            let witness = spans.around("witness sums", beside, || {
+            let begun = spans.around("witness sums", beside, || {
                 sums.begin(
                     cx,
                     gpu,
@@ -173,14 +181,26 @@ impl DeviceProver<'_, '_> {
                     beside,
                     witness_uploads,
                     view,
-                    counting,
+                    &counts,
                     scratch,
                 )
-            })?;
-            let h = h.into_view();
-            let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
-            return Ok(PendingSums { h, witness });
+            });
+            match begun {
+                // More full values in one place than was likely: behind all else there is more room.
+                Err(super::Error::Msm(Msm::TooLittleScratch { .. })) => {
+                    let all = sums.section_bytes(input_beside);
+                    scratch_bytes = usize::try_from(all).unwrap_or(usize::MAX);
+                }
+                begun => {
+                    let (witness, h) = (begun?, h.into_view());
+                    let h = spans
+                        .around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
+                    return Ok(PendingSums { h, witness });
+                }
+            }
         }
+        drop(lent_scratch);
+        drop(scratch_beside);
         let h = h.into_view();
         let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
         drop(a);
@@ -195,7 +215,7 @@ impl DeviceProver<'_, '_> {
                 stream,
                 witness_uploads,
                 view,
-                counting,
+                &counts,
                 scratch,
             )
         })?;

@@ -17,7 +17,7 @@ use super::gpu::Gpu;
 use super::key::{DeviceKey, Points};
 use super::plan::{Part, Placement, within_or_least};
 use super::prover::secret;
-use super::witness_sums::{Counting, SparseSums, WitnessTerms};
+use super::witness_sums::{Counting, Counts, Guess, SparseSums, WitnessTerms};
 use crate::setup::Sums;
 
 /// Rows from which on sums over the witness come behind the H sum, not beside it: that one has all of the device's
@@ -57,7 +57,7 @@ impl SumsPlan {
             .iter()
             .any(|part| *part != Part::H && key.plan().placement(*part) == Placement::Host);
         let best_h = h_plan(key, info, Some(streams), u64::MAX)?;
-        let best = SparseSums::new(key, info, terms, u64::MAX)?;
+        let best = SparseSums::new(key, info, terms, Guess::AtMost, u64::MAX)?;
         let with_h = |h: u64| beside.quotient.max(beside.array + h);
         let (h_bytes, witness_bytes) = (best_h.footprint().device, best.scratch_bytes());
         if (n < BESIDE_ROWS || is_streamed) && with_h(h_bytes) + witness_bytes <= room {
@@ -72,7 +72,7 @@ impl SumsPlan {
             let left = beside.quotient - beside.array;
             if let Ok(h) = h_plan(key, info, Some(streams), left) {
                 let left = room.saturating_sub(with_h(h.footprint().device));
-                if let Ok(witness) = SparseSums::new(key, info, terms, left) {
+                if let Ok(witness) = SparseSums::new(key, info, terms, Guess::Likely, left) {
                     return Ok(Self {
                         h,
                         witness,
@@ -88,7 +88,9 @@ impl SumsPlan {
         };
         let witness = match witness_bytes <= room {
             true => best,
-            false => within_or_least(room, |limit| SparseSums::new(key, info, terms, limit))?,
+            false => within_or_least(room, |limit| {
+                SparseSums::new(key, info, terms, Guess::AtMost, limit)
+            })?,
         };
         Ok(Self {
             h,
@@ -154,8 +156,8 @@ impl SumsPlan {
         }
     }
 
-    /// Puts the sums over the witness on `stream`. Waits for the counts, not for what came before. All views are lent
-    /// to the stream where it is not the section's.
+    /// Puts the sums over the witness on `stream`. All views are lent to the stream, and to that of the uploads, where it is
+    /// not the section's.
     #[expect(clippy::too_many_arguments, reason = "what there is to say")]
     pub(super) fn begin<'env>(
         &self,
@@ -165,11 +167,11 @@ impl SumsPlan {
         stream: &Stream,
         uploads: &TransferScope<'_, 'env>,
         witness: PackedWitness<'_>,
-        counting: Counting<'_>,
+        counts: &Counts,
         scratch: DeviceViewMut<'_, u8>,
     ) -> Result<PendingWitnessSums> {
         self.witness
-            .begin(cx, gpu, key, stream, uploads, witness, counting, scratch)
+            .begin(cx, gpu, key, stream, uploads, witness, counts, scratch)
     }
 }
 

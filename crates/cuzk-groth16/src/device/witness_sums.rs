@@ -1,6 +1,8 @@
 //! Sums over the witness: those of points on the device share their rounds; those of points on the host come over the
 //! bus in batches.
 
+use std::ops::Range;
+
 use cuzk_field::{Affine, Fp, Fp2};
 use cuzk_gpu_mem::{Compute, DeviceInfo, DeviceView, DeviceViewMut, Scoped, Stream, TransferScope};
 use cuzk_kernels::DeviceCurve;
@@ -24,6 +26,15 @@ pub(super) struct WitnessTerms {
     pub(super) variables: usize,
     pub(super) ones: usize,
     pub(super) full: usize,
+}
+
+/// What is counted for a batch of points, of which nothing is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Guess {
+    /// The most there can be.
+    AtMost,
+    /// Four times as many full values as there would be if they lay everywhere alike.
+    Likely,
 }
 
 impl WitnessTerms {
@@ -57,6 +68,26 @@ pub(super) struct Counting<'cx> {
 
 /// Parts of a key, each a list in an array of points.
 type Sets<'k> = Vec<(Part, BaseSet<'k>)>;
+
+/// The numbers of terms.
+pub(super) struct Counts {
+    resident: Vec<TermCounts>,
+    streamed_g1: Vec<TermCounts>,
+    streamed_g2: Vec<TermCounts>,
+}
+
+impl Counting<'_> {
+    /// Waits for them.
+    pub(super) fn wait(self) -> Result<Counts> {
+        let wait =
+            |counts: Option<PendingCounts>| counts.map_or(Ok(Vec::new()), PendingCounts::wait);
+        Ok(Counts {
+            resident: self.resident.wait()?,
+            streamed_g1: wait(self.streamed_g1)?,
+            streamed_g2: wait(self.streamed_g2)?,
+        })
+    }
+}
 
 /// The parts in G1 over the witness.
 const PARTS: [Part; 3] = [Part::A, Part::B1, Part::L];
@@ -124,11 +155,12 @@ fn resident_bytes<F: DeviceCurve>(
 }
 
 impl SparseSums {
-    /// A plan in at most `limit` bytes of scratch, for any witness with these terms.
+    /// A plan in at most `limit` bytes of scratch, for any witness with these terms, or most of them.
     pub(super) fn new(
         key: &DeviceKey,
         info: &DeviceInfo,
         terms: WitnessTerms,
+        guess: Guess,
         limit: u64,
     ) -> Result<Self> {
         let variables = terms.variables;
@@ -149,12 +181,13 @@ impl SparseSums {
         }
         let (_, pieces) = key.streamed_sets();
         if !pieces.is_empty() {
-            let cut = plan.cut::<Fp>(info, terms, total(&pieces), pieces.len(), limit)?;
+            let cut = plan.cut::<Fp>(info, terms, guess, [total(&pieces), pieces.len()], limit)?;
             plan.cut_g1 = Some(cut);
         }
         match &key.b_g2 {
             Points::Host(points) => {
-                plan.cut_g2 = Some(plan.cut::<Fp2>(info, terms, points.len(), 1, limit)?);
+                plan.cut_g2 =
+                    Some(plan.cut::<Fp2>(info, terms, guess, [points.len(), 1], limit)?);
             }
             Points::Device(_) | Points::Shared(_) => {
                 let counts = [terms.at_most(key.b_query.points)];
@@ -170,16 +203,31 @@ impl SparseSums {
         &mut self,
         info: &DeviceInfo,
         terms: WitnessTerms,
-        points: usize,
-        sets: usize,
+        guess: Guess,
+        [points, sets]: [usize; 2],
         limit: u64,
     ) -> Result<Batches> {
         let cut = Batches::sparse::<F>(points, limit);
-        let counts: Vec<TermCounts> = cut
-            .ranges()
-            .iter()
-            .flat_map(|batch| vec![terms.at_most(batch.len()); sets])
-            .collect();
+        let counts_of = |batch: &Range<usize>| {
+            let most = terms.at_most(batch.len());
+            if guess == Guess::AtMost {
+                return vec![most; sets];
+            }
+            // All of the batch in one set; of the others only that they are there.
+            let share = (4 * terms.full).div_ceil(terms.variables.div_ceil(batch.len().max(1)));
+            let one = |rest: usize| TermCounts {
+                rest: rest.min(most.rest),
+                ..most
+            };
+            let few = TermCounts {
+                ones: most.ones.min(1),
+                ..one(64)
+            };
+            let mut counts = vec![few; sets];
+            counts[0] = one(share.max(64));
+            counts
+        };
+        let counts: Vec<TermCounts> = cut.ranges().iter().flat_map(counts_of).collect();
         let plan = StreamedSparsePlan::<F>::new(info, self.variables, &cut, 1, &counts, limit)?;
         self.scratch_bytes = self.scratch_bytes.max(plan.footprint().device);
         Ok(cut)
@@ -248,7 +296,7 @@ impl SparseSums {
         stream: &Stream,
         uploads: &TransferScope<'_, 'env>,
         witness: PackedWitness<'_>,
-        counting: Counting<'_>,
+        counts: &Counts,
         mut scratch: DeviceViewMut<'_, u8>,
     ) -> Result<PendingWitnessSums> {
         let run = Run {
@@ -256,9 +304,13 @@ impl SparseSums {
             gpu,
             stream,
             witness,
-            limit: self.scratch_bytes,
+            limit: scratch.len() as u64,
         };
-        let counts = counting.resident.wait()?;
+        let Counts {
+            resident: counts,
+            streamed_g1,
+            streamed_g2,
+        } = counts;
         let count_of = |part: Part| match part {
             Part::A => counts[0],
             Part::L => counts[2],
@@ -266,11 +318,10 @@ impl SparseSums {
         };
         let mut g1 = Vec::new();
         let (streamed, pieces) = key.streamed_sets();
-        if let (Some(cut), Some(counts)) = (&self.cut_g1, counting.streamed_g1) {
+        if let Some(cut) = &self.cut_g1 {
             let (parts, sets): (Vec<Part>, Vec<BaseSet<'_>>) = streamed.into_iter().unzip();
-            let counts = counts.wait()?;
-            let pending =
-                run.streamed(uploads, cut, &pieces, &sets, &counts, scratch.reborrow())?;
+            let (counts, scratch) = (streamed_g1, scratch.reborrow());
+            let pending = run.streamed(uploads, cut, &pieces, &sets, counts, scratch)?;
             g1.push((parts, pending));
         }
         let (parts, sets): (Vec<Part>, Vec<BaseSet<'_>>) = key.resident_sets().into_iter().unzip();
@@ -289,12 +340,12 @@ impl SparseSums {
             }
         }
         let sets = [key.b_query.set(0)];
-        let g2 = match (&key.b_g2, &self.cut_g2, counting.streamed_g2) {
-            (Points::Host(points), Some(cut), Some(counts)) => {
-                let (pieces, counts) = ([&**points], counts.wait()?);
-                run.streamed::<Fp2>(uploads, cut, &pieces, &sets, &counts, scratch)?
+        let g2 = match (&key.b_g2, &self.cut_g2) {
+            (Points::Host(points), Some(cut)) => {
+                let pieces = [&**points];
+                run.streamed::<Fp2>(uploads, cut, &pieces, &sets, streamed_g2, scratch)?
             }
-            (Points::Device(points), ..) => {
+            (Points::Device(points), _) => {
                 run.resident::<Fp2>(points.view(), &sets, &[count_of(Part::B2)], scratch)?
             }
             _ => unreachable!("a plan is made for where B2 is"),
@@ -342,6 +393,8 @@ impl Run<'_, '_> {
         let plan = StreamedSparsePlan::<F>::new(info, variables, cut, 1, counts, self.limit)?;
         let result = result(self.cx, plan.result_len())?;
         let (launcher, witness) = (self.gpu.launcher(), [self.witness]);
+        // What came before on the stream may be at work in the scratch still.
+        uploads.stream().follow(self.stream)?;
         Ok(plan.run(
             launcher,
             self.stream,

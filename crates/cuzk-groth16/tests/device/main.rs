@@ -1,6 +1,6 @@
 //! Proofs on the emulated device, and on a card where there is one.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use cuzk_field::Fr;
 use cuzk_gpu_mem::driver::SimDriver;
@@ -26,6 +26,9 @@ fn card() -> Option<Gpu> {
     Some(Gpu::new(&device).unwrap())
 }
 
+/// Held by a test that wants the card, and the process's pinned memory, for itself.
+static CARD: RwLock<()> = RwLock::new(());
+
 /// Writes a test for each device from a function of one; the second argument says whether it is a card.
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {
@@ -34,6 +37,7 @@ macro_rules! on_both {
         }
         mod on_card {
             $(#[test] fn $name() {
+                let _running = crate::CARD.read();
                 if let Some(gpu) = crate::card() {
                     super::$name(&gpu, true);
                 }
