@@ -21,6 +21,7 @@ use cuzk_groth16::device::Gpu;
 use cuzk_groth16::synth::{Instance, KeyExponents, KeyFamily, Shape};
 
 use device::Bench;
+use engine::Engine;
 use inputs::Inputs;
 use plain::{Memory, Plain, Sums};
 use table::Table;
@@ -77,13 +78,17 @@ fn plain_rows(gpu: &Gpu, log_n: u32, partitions: usize, table: &mut Table) {
 /// cuzk's provers.
 fn engine_rows(gpu: &Gpu, log_n: u32, partitions: usize, table: &mut Table) {
     let instance = instance(log_n);
+    let engine = Engine {
+        gpu,
+        instance: &instance,
+        partitions,
+    };
     let exponents = KeyExponents::new(&instance.r1cs, FAMILY, 1).expect("exponents");
-    engine::ordinary(gpu, &instance, &exponents, partitions, table);
+    engine.ordinary(&exponents, table);
     drop(exponents);
     gpu.device().host().trim_pinned();
     let exponents = KeyExponents::for_four_transforms(&instance.r1cs, KeyFamily::Circom, 1);
-    let exponents = exponents.expect("exponents");
-    engine::four_transforms(gpu, &instance, &exponents, partitions, table);
+    engine.four_transforms(&exponents.expect("exponents"), table);
 }
 
 /// Leaves no more of the card than the limit: what another program holds.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuzk_field::{Affine, Fp, Fp2, Fr, G1Affine, G2Affine, Scalar, Xyzz};
 use cuzk_formats::Proof;
-use cuzk_gpu_mem::{DeviceBuf, DeviceView, Pod, Recorder, Stream};
+use cuzk_gpu_mem::{DeviceBuf, DeviceView, Pod, Recorder, Stream, TrimPolicy};
 use cuzk_groth16::Verifier;
 use cuzk_groth16::device::{Error, Gpu, Result};
 use cuzk_kernels::DeviceCurve;
@@ -13,7 +13,7 @@ use cuzk_msm::device::{MsmPlan, Pending, Scalars, Streams};
 use cuzk_ntt::device::{DevicePlan, PlanRequest, QuotientArrays, QuotientForm};
 
 use super::FAMILY;
-use super::inputs::{Array, Inputs};
+use super::inputs::Inputs;
 use super::table::{Measured, Meter};
 
 /// When rows come to the device.
@@ -123,7 +123,10 @@ impl<'g> Plain<'g> {
             }
             let rows = match staged.take() {
                 Some(rows) => rows,
-                None => self.bring_rows(inputs, &self.stream)?,
+                None => {
+                    let room = self.room_for_rows(&self.stream)?;
+                    self.bring_rows(inputs, &self.stream, room)?
+                }
             };
             let ahead = memory == Memory::Ahead && partition < partitions;
             let recorder = meter.as_ref().map(Meter::recorder);
@@ -154,18 +157,26 @@ impl<'g> Plain<'g> {
         }
     }
 
-    /// A w and B w on the device.
-    fn bring_rows(&self, inputs: &Inputs, stream: &Stream) -> Result<[DeviceBuf<Fr>; 2]> {
-        let n = 1 << self.log_n;
-        let bring = |label, rows: &Array<Fr>| -> Result<DeviceBuf<Fr>> {
-            let mut on_device = self.gpu.device().alloc(label, n, stream)?;
-            stream.upload_slice(rows, on_device.view_mut().slice(..rows.len()))?;
-            Ok(on_device)
-        };
+    /// Room for A w and B w on the device.
+    fn room_for_rows(&self, stream: &Stream) -> Result<[DeviceBuf<Fr>; 2]> {
+        let (device, n) = (self.gpu.device(), 1 << self.log_n);
         Ok([
-            bring("d_a", &inputs.rows[0])?,
-            bring("d_b", &inputs.rows[1])?,
+            device.alloc("d_a", n, stream)?,
+            device.alloc("d_b", n, stream)?,
         ])
+    }
+
+    /// A w and B w on the device.
+    fn bring_rows(
+        &self,
+        inputs: &Inputs,
+        stream: &Stream,
+        mut room: [DeviceBuf<Fr>; 2],
+    ) -> Result<[DeviceBuf<Fr>; 2]> {
+        for (rows, on_device) in inputs.rows.iter().zip(&mut room) {
+            stream.upload_slice(rows, on_device.view_mut().slice(..rows.len()))?;
+        }
+        Ok(room)
     }
 
     fn bring_key(&self, inputs: &Inputs) -> Result<Resident> {
@@ -222,8 +233,12 @@ impl<'g> Plain<'g> {
         if sums == Sums::Batches {
             // Only now is there room for the next rows.
             stream.synchronize()?;
+            let room = ahead
+                .then(|| self.room_for_rows(&self.upload))
+                .transpose()?;
             return std::thread::scope(|threads| {
-                let next = ahead.then(|| threads.spawn(|| self.bring_rows(inputs, &self.upload)));
+                let next =
+                    room.map(|room| threads.spawn(|| self.bring_rows(inputs, &self.upload, room)));
                 let mut g1 = vec![self.batches("H sum", &inputs.h, Values::There(h), recorder)?];
                 for (points, values) in &inputs.g1 {
                     g1.push(self.batches("sums", points, Values::Host(values), recorder)?);
@@ -236,30 +251,25 @@ impl<'g> Plain<'g> {
                 Ok((UnderWay::Done((g1, g2)), next))
             });
         }
-        // Values come first, bases batch by batch, the next rows last.
-        let bring = |values: &Array<Scalar>| self.bring("values", values);
-        let g1_values = inputs.g1.iter().map(|(_, values)| bring(values));
-        let g1_values = g1_values.collect::<Result<Vec<_>>>()?;
+        // Values before their sum, bases batch by batch, the next rows last.
         let resident = self.resident.as_ref();
-        let on_device = |i: usize| resident.map(|key| if i == 0 { &key.h } else { &key.g1[i - 1] });
-        let mut g1 = Vec::new();
-        let all = std::iter::once((&inputs.h, h)).chain(
-            inputs
-                .g1
-                .iter()
-                .zip(&g1_values)
-                .map(|((points, _), values)| (points, values.view())),
-        );
-        for (i, (points, values)) in all.enumerate() {
-            let label = if i == 0 { "H sum" } else { "sums" };
-            g1.push(self.sum(label, points, on_device(i), values, recorder)?);
+        let there = resident.map(|key| &key.h);
+        let mut g1 = vec![self.sum("H sum", &inputs.h, there, h, recorder)?];
+        for (i, (points, values)) in inputs.g1.iter().enumerate() {
+            let there = resident.map(|key| &key.g1[i]);
+            let values = self.bring("values", values)?;
+            g1.push(self.sum("sums", points, there, values.view(), recorder)?);
         }
-        let (points, _) = &inputs.g2;
-        let on_device = resident.map(|key| &key.g2);
-        let values = g1_values[2].view();
-        let g2 = self.sum("sums", points, on_device, values, recorder)?;
-        let next = ahead
-            .then(|| self.bring_rows(inputs, &self.upload))
+        let (points, values) = &inputs.g2;
+        let there = resident.map(|key| &key.g2);
+        let values = self.bring("values", values)?;
+        let g2 = self.sum("sums", points, there, values.view(), recorder)?;
+        drop(a);
+        let room = ahead
+            .then(|| self.room_for_rows(&self.upload))
+            .transpose()?;
+        let next = room
+            .map(|room| self.bring_rows(inputs, &self.upload, room))
             .transpose()?;
         Ok((UnderWay::Pending(g1, g2), next))
     }
@@ -332,10 +342,19 @@ impl<'g> Plain<'g> {
         recorder: Option<&Recorder>,
     ) -> Result<Pending<F>> {
         let (device, stream) = (self.gpu.device(), &self.stream);
-        let (info, room, streams) = (device.info(), device.usable()?, Some(&self.streams));
-        let plan = match there {
-            Some(_) => MsmPlan::<F>::resident_beside(streams, info, points.len(), 1, room)?,
-            None => MsmPlan::streamed_beside(streams, info, points.len(), 1, room)?,
+        let (info, streams) = (device.info(), Some(&self.streams));
+        let planned = |room: u64| match there {
+            Some(_) => MsmPlan::<F>::resident_beside(streams, info, points.len(), 1, room),
+            None => MsmPlan::streamed_beside(streams, info, points.len(), 1, room),
+        };
+        let plan = match planned(device.usable()?) {
+            Ok(plan) => plan,
+            // The last sum's scratch is free when that is done.
+            Err(_) => {
+                stream.synchronize()?;
+                device.trim(TrimPolicy::Streams)?;
+                planned(device.usable()?)?
+            }
         };
         let bytes = usize::try_from(plan.footprint().device).expect("64 bits");
         let mut scratch = device.alloc::<u8>("scratch", bytes, stream)?;
