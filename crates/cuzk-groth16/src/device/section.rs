@@ -9,7 +9,9 @@ use cuzk_ntt::device::{DevicePlan, QuotientArrays};
 
 use super::error::Result;
 use super::incoming::{IncomingRows, IncomingWitness};
-use super::prover::{DeviceProver, no_rows, secret};
+use super::packing::no_rows;
+use super::phases::secret;
+use super::prover::DeviceProver;
 use super::sums::{Beside, PendingSums, SumsPlan};
 use crate::error::Error;
 use crate::stages::StopCheck;

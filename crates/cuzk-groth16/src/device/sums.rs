@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use super::error::Result;
 use super::gpu::Gpu;
 use super::key::{DeviceKey, Points};
+use super::phases::secret;
 use super::plan::{Part, Placement, within_or_least};
-use super::prover::secret;
 use super::witness_sums::{Counting, Counts, Guess, SparseSums, WitnessTerms};
 use crate::setup::Sums;
 

@@ -16,8 +16,8 @@ use cuzk_msm::device::{
 use super::error::Result;
 use super::gpu::Gpu;
 use super::key::{DeviceKey, Points, SparseQuery};
+use super::phases::secret;
 use super::plan::Part;
-use super::prover::secret;
 use super::sums::{PendingWitnessSums, result};
 
 /// What the host knows of a witness: how many values are one, and how many neither zero nor one.
