@@ -2,7 +2,8 @@
 //! --shape porep --partitions 10`. Wall time from a witness in memory to a verified proof, and what the device did.
 //!
 //! `--room full,16` measures once with the whole card and once with 16 GiB of it: the rest is taken by somebody else, and the
-//! limit is set to that. `--threads 2` proves on so many threads at once as well.
+//! limit is set to that. `--threads 2` proves on so many threads at once as well. `--four-transforms` takes a key with the bases
+//! of four transforms.
 
 #![allow(
     clippy::print_stdout,
@@ -51,6 +52,7 @@ fn main() {
         shape,
         log_n,
         family,
+        four_transforms: std::env::args().any(|arg| arg == "--four-transforms"),
         partitions,
     };
     job.run(&mut bench, &gpu);
@@ -65,6 +67,8 @@ struct Job {
     shape: Shape,
     log_n: u32,
     family: KeyFamily,
+    /// Whether the key has the bases of four transforms.
+    four_transforms: bool,
     partitions: usize,
 }
 
@@ -94,13 +98,22 @@ fn ms(time: Duration) -> f64 {
 impl Job {
     fn run(&self, bench: &mut Bench, gpu: &Gpu) {
         let (shape, log_n) = (self.shape, self.log_n);
-        let name = format!("{shape:?} 2^{log_n}");
+        let transforms = if self.four_transforms {
+            ", four transforms"
+        } else {
+            ""
+        };
+        let name = format!("{shape:?} 2^{log_n}{transforms}");
         let begun = Instant::now();
         let Instance { r1cs, witness } = Instance::new(shape, log_n, 1).expect("an instance");
         let seconds = begun.elapsed().as_secs_f64();
         bench.row(format!("{name}: circuit and witness made"), seconds, "s");
         let begun = Instant::now();
-        let exponents = KeyExponents::new(&r1cs, self.family, 1).expect("exponents");
+        let exponents = match self.four_transforms {
+            true => KeyExponents::for_four_transforms(&r1cs, self.family, 1),
+            false => KeyExponents::new(&r1cs, self.family, 1),
+        };
+        let exponents = exponents.expect("exponents");
         let seconds = begun.elapsed().as_secs_f64();
         bench.row(format!("{name}: exponents of the key made"), seconds, "s");
         let whole = bench.device.budget().state().limit;
