@@ -226,9 +226,33 @@ extern "C" __global__ void __launch_bounds__(256) cuzk_pair_plan_expand(
     for (u32 k = threadIdx.x; k < expand_pairs; k += expand_threads) {
         marks[k] = 0;
     }
-    if (threadIdx.x < 64 && threadIdx.x % 32 == 0) {
-        // Two warps, one search each.
-        range[threadIdx.x / 32] = plan::owner_of(row, 0, here.buckets, threadIdx.x == 0 ? first : last);
+    // The owners of the first pair and of the last one, by half of the block each: as many places are looked at together as
+    // a half has threads, since each look takes as long as a thousand instructions.
+    constexpr u32 half = expand_threads / 2;
+    const u32 rank = threadIdx.x % half;
+    const u32 item = threadIdx.x < half ? first : last;
+    u32 owner = 0;
+    u32 span = here.buckets;
+    while (span > 1) {
+        const u32 step = (span + half - 1) / half;
+        const u32 index = owner + rank * step;
+        const bool is_not_above = rank * step < span && index < here.buckets && row[index] <= item;
+        const u32 votes = __ballot_sync(0xffffffffu, is_not_above);
+        if (threadIdx.x % 32 == 0) {
+            warp_last[threadIdx.x / 32] = static_cast<u32>(__popc(votes));
+        }
+        __syncthreads();
+        u32 found = 0;
+        CUZK_UNROLL
+        for (u32 w = 0; w < half / 32; w++) {
+            found += warp_last[threadIdx.x / half * (half / 32) + w];
+        }
+        __syncthreads();
+        owner += found == 0 ? 0 : (found - 1) * step;
+        span = step;
+    }
+    if (rank == 0) {
+        range[threadIdx.x / half] = owner;
     }
     __syncthreads();
     const u32 first_owner = range[0];

@@ -13,7 +13,7 @@ use crate::device::Bench;
 use crate::values::{expected, points, random_scalar, repeated, room, words};
 
 /// Scratch that sums may have where it is not the question.
-const PLENTY: u64 = 60 << 30;
+pub(crate) const PLENTY: u64 = 60 << 30;
 
 /// Clock and power at this moment, as the driver says.
 pub(crate) fn clock(bench: &Bench) -> String {
@@ -64,7 +64,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-struct Run<'a, F: DeviceCurve> {
+pub(crate) struct Run<'a, F: DeviceCurve> {
     launcher: &'a dyn Launcher,
     stream: &'a Stream,
     plan: MsmPlan<F>,
@@ -72,7 +72,7 @@ struct Run<'a, F: DeviceCurve> {
 }
 
 impl<'a, F: DeviceCurve> Run<'a, F> {
-    fn new(launcher: &'a dyn Launcher, stream: &'a Stream, plan: MsmPlan<F>) -> Self {
+    pub(crate) fn new(launcher: &'a dyn Launcher, stream: &'a Stream, plan: MsmPlan<F>) -> Self {
         let scratch = room(stream, plan.footprint().device as usize);
         Self {
             launcher,
@@ -82,7 +82,11 @@ impl<'a, F: DeviceCurve> Run<'a, F> {
         }
     }
 
-    fn start(&mut self, bases: DeviceView<'_, Affine<F>>, scalars: Scalars<'_>) -> Pending<F> {
+    pub(crate) fn start(
+        &mut self,
+        bases: DeviceView<'_, Affine<F>>,
+        scalars: Scalars<'_>,
+    ) -> Pending<F> {
         let host = self.stream.device().host();
         let result = host.pinned("sums", self.plan.result_len()).expect("memory");
         let scratch = self.scratch.view_mut();
@@ -99,7 +103,7 @@ impl<'a, F: DeviceCurve> Run<'a, F> {
     }
 
     /// What the plan is like.
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let (windows, width) = self.plan.windows();
         let (slabs, parts) = self.plan.slabs();
         format!(
@@ -138,27 +142,44 @@ pub(crate) fn resident<F: DeviceCurve>(
     }
 }
 
+/// One sum, for a profiler: the first sort is where it begins.
+pub(crate) fn once(
+    bench: &Bench,
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    log_n: u32,
+    windows: u32,
+) {
+    let n = 1_usize << log_n;
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
+    let (bases, exponents) = points::<Fp>(launcher, stream, n);
+    let mut word = words(17);
+    let (scalars, values) = repeated(stream, n, || random_scalar(&mut word));
+    let (info, list) = (bench.device.info(), 1 << 26);
+    let plan = MsmPlan::<Fp>::resident_tuned(Some(&streams), info, [n, 1], windows, list, PLENTY);
+    let mut run = Run::new(launcher, stream, plan.expect("a plan"));
+    let found = run
+        .start(bases.view(), Scalars::Canonical(scalars.view()))
+        .wait();
+    assert_eq!(
+        found.expect("a sum"),
+        [expected::<Fp>(n, &values, &exponents)]
+    );
+}
+
 /// Other windows and lists than the plan's own.
 pub(crate) fn tune(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
     let choices: &[(u32, u32, u32)] = if bench.real {
         &[
-            (16, 16, 24),
-            (16, 18, 24),
-            (16, 20, 24),
-            (18, 16, 24),
-            (18, 18, 24),
-            (18, 20, 24),
-            (20, 16, 24),
-            (20, 16, 23),
-            (20, 17, 25),
-            (20, 15, 24),
-            (22, 15, 24),
-            (22, 15, 25),
+            (27, 12, 26),
+            (27, 11, 26),
+            (26, 12, 26),
+            (26, 11, 26),
+            (24, 13, 26),
+            (24, 12, 26),
             (22, 15, 26),
-            (22, 14, 25),
-            (24, 13, 24),
-            (24, 12, 24),
-            (24, 14, 24),
+            (22, 14, 26),
+            (20, 17, 26),
         ]
     } else {
         &[(4, 40, 10)]
@@ -172,18 +193,14 @@ pub(crate) fn tune(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) 
         let n = 1_usize << log_n;
         let sum = expected::<Fp>(n, &values, &exponents);
         let (info, list) = (bench.device.info(), 1 << log_list);
-        for streams in [None, Some(&streams)] {
-            let plan = MsmPlan::<Fp>::resident_tuned(streams, info, [n, 1], windows, list, PLENTY);
-            let mut run = Run::new(launcher, stream, plan.expect("a plan"));
-            let (bases, scalars) = (bases.view().slice(..n), scalars.view().slice(..n));
-            let (time, _) = sustained(bench, &[sum], 0.2, || {
-                run.start(bases, Scalars::Canonical(scalars))
-            });
-            let how = streams.map_or("one stream".to_owned(), |_| {
-                format!("lists of 2^{log_list}")
-            });
-            println!("  G1 2^{log_n}, {windows} windows, {how}: {time:.3} ms");
-        }
+        let plan =
+            MsmPlan::<Fp>::resident_tuned(Some(&streams), info, [n, 1], windows, list, PLENTY);
+        let mut run = Run::new(launcher, stream, plan.expect("a plan"));
+        let (bases, scalars) = (bases.view().slice(..n), scalars.view().slice(..n));
+        let (time, _) = sustained(bench, &[sum], 0.3, || {
+            run.start(bases, Scalars::Canonical(scalars))
+        });
+        println!("  G1 2^{log_n}, {windows} windows: {time:.3} ms");
     }
 }
 

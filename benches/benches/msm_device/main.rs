@@ -1,5 +1,6 @@
 //! Multi-scalar multiplication on a device. `cargo xtask bench msm` runs it after the host's; `-- --only dense,sort`
-//! runs some parts: sort, dense, g2, skew, budget, streamed, sparse, tune.
+//! runs some parts: sort, dense, g2, skew, budget, multiples, streamed, sparse, and, only when asked for, tune, columns,
+//! streamed_sparse (2^25), large (2^28), once26 and others (one sum for a profiler).
 //!
 //! Bases are known multiples of the generator, so that every sum is checked, at any size.
 
@@ -12,6 +13,7 @@
 mod dense;
 #[path = "../device/mod.rs"]
 mod device;
+mod multiples;
 mod sort;
 mod sparse;
 mod values;
@@ -56,20 +58,62 @@ fn main() {
         dense::skewed(&mut bench, launcher, &stream, log_n);
     }
     // Not without being asked for.
-    if only.is_some() && wanted("tune") {
-        dense::tune(&mut bench, launcher, &stream);
+    if only.is_some() {
+        if wanted("tune") {
+            dense::tune(&mut bench, launcher, &stream);
+        }
+        if wanted("columns") {
+            sort::columns(&mut bench, launcher, &stream);
+        }
+        if wanted("streamed_sparse") {
+            sparse::porep(&mut bench, launcher, &stream, 25, true);
+        }
+        if wanted("large") {
+            dense::resident::<Fp>(&mut bench, launcher, &stream, "G1", &[28]);
+        }
+        for (name, log_n, windows) in [("once24", 24, 13), ("once26", 26, 12)] {
+            if wanted(name) {
+                dense::once(&bench, launcher, &stream, log_n, windows);
+            }
+        }
+    }
+    if wanted("multiples") {
+        let sizes: &[(u32, &[u64])] = if bench.real {
+            &[
+                (20, &[1, 4]),
+                (22, &[2, 8]),
+                (24, &[4, 10, 40]),
+                (26, &[40]),
+            ]
+        } else {
+            &[(3, &[1])]
+        };
+        multiples::multiples::<Fp>(&mut bench, launcher, &stream, "G1", sizes);
+        let sizes: &[(u32, &[u64])] = if bench.real {
+            &[(20, &[4])]
+        } else {
+            &[(1, &[1])]
+        };
+        multiples::multiples::<Fp2>(&mut bench, launcher, &stream, "G2", sizes);
     }
     if wanted("budget") {
         let log_n = if bench.real { 27 } else { 3 };
         dense::budget(&mut bench, launcher, &stream, log_n);
     }
     if wanted("streamed") {
-        let log_n = if bench.real { 27 } else { 3 };
-        dense::streamed(&mut bench, launcher, &stream, log_n);
+        let sizes: &[u32] = if bench.real {
+            &[20, 22, 24, 26, 27]
+        } else {
+            &[3]
+        };
+        for &log_n in sizes {
+            dense::streamed(&mut bench, launcher, &stream, log_n);
+        }
     }
     if wanted("sparse") {
         let log_n = if bench.real { 27 } else { 6 };
-        sparse::porep(&mut bench, launcher, &stream, log_n);
+        let is_streamed = !bench.real;
+        sparse::porep(&mut bench, launcher, &stream, log_n, is_streamed);
     }
     bench.finish();
 }

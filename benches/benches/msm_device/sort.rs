@@ -72,7 +72,7 @@ pub(crate) fn sorts(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream)
                 launcher,
                 stream,
                 &values,
-                windows,
+                (windows, None),
                 &format!("2^{log_n} {kind}"),
             );
         }
@@ -84,7 +84,7 @@ fn sort_of(
     launcher: &dyn Launcher,
     stream: &Stream,
     values: &DeviceBuf<Scalar>,
-    count: u32,
+    (count, low_bits): (u32, Option<u32>),
     name: &str,
 ) {
     let n = values.len();
@@ -93,7 +93,10 @@ fn sort_of(
         scalars: n,
         windows: 0..count,
     };
-    let shape = SortShape::new(windows, vec![part]).expect("a shape");
+    let mut shape = SortShape::new(windows, vec![part]).expect("a shape");
+    if let Some(log) = low_bits {
+        shape = shape.with_low_bits(log);
+    }
     let device = stream.device();
     let alloc = |len| device.alloc::<u32>("bench", len, stream).expect("memory");
     let mut entries = alloc(shape.max_entries());
@@ -110,6 +113,7 @@ fn sort_of(
             &[Part {
                 scalars,
                 bases: BaseIndices::From(0),
+                multiple_stride: 0,
                 recoded,
             }],
             SortTarget {
@@ -132,4 +136,32 @@ fn sort_of(
         run(Scalars::Canonical(values.view()), None)
     });
     bench.row(format!("sort {name}, recoding each time"), ms(time), "ms");
+}
+
+/// Columns of other sizes than the sort's own.
+pub(crate) fn columns(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream) {
+    let choices: &[(u32, u32, &[u32])] = if bench.real {
+        &[
+            (26, 12, &[10, 11, 12]),
+            (24, 13, &[8, 9, 10, 11]),
+            (20, 17, &[6, 7, 8]),
+        ]
+    } else {
+        &[(6, 51, &[2])]
+    };
+    for &(log_n, windows, logs) in choices {
+        let mut word = words(7);
+        let values = repeated(stream, 1 << log_n, || random_scalar(&mut word)).0;
+        for &log in logs {
+            let name = format!("2^{log_n}, columns of 2^{log}");
+            sort_of(
+                bench,
+                launcher,
+                stream,
+                &values,
+                (windows, Some(log)),
+                &name,
+            );
+        }
+    }
 }

@@ -4,8 +4,9 @@ use cuzk_field::{Fp, Fp2, Fr, Scalar};
 use cuzk_gpu_mem::{DeviceBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_msm::device::{
-    BaseSet, DeviceCurve, Members, PackTarget, PackedWitness, Pending, Scalars, SparsePlan,
-    TermCounts, count_scratch_bytes, count_terms, pack, tiles,
+    BaseSet, Batches, DeviceCurve, Members, PackTarget, PackedWitness, Pending, Scalars,
+    SparsePlan, StreamedSparsePlan, TermCounts, count_scratch_bytes, count_terms, count_terms_in,
+    count_terms_in_scratch_bytes, pack, tiles,
 };
 
 use crate::dense::sustained;
@@ -14,6 +15,8 @@ use crate::values::{of_exponent, points, random_scalar, repeated, room, words};
 
 /// Scratch of one group's sums.
 const PLENTY: u64 = 40 << 30;
+/// The same where bases are streamed.
+const STREAMED: u64 = 8 << 30;
 
 struct Witness {
     bits: DeviceBuf<u64>,
@@ -87,7 +90,14 @@ fn full_of(values: &[Scalar]) -> usize {
     full.count()
 }
 
-pub(crate) fn porep(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream, log_n: u32) {
+/// With bases on the device, and with `is_streamed` in pinned memory, too.
+pub(crate) fn porep(
+    bench: &mut Bench,
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    log_n: u32,
+    is_streamed: bool,
+) {
     let n = 1_usize << log_n;
     let mut word = words(37);
     let (scalars, values) = repeated(stream, n, || match word() % 1000 {
@@ -176,7 +186,7 @@ pub(crate) fn porep(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream,
     let g1_counts = counts(bench, launcher, stream, &witness, &sets);
     let g2_counts = [g1_counts[1]];
     println!("    A, B, L: {g1_counts:?}");
-    let info = bench.device.info();
+    let info = &bench.device.info().clone();
     let g1_plan = SparsePlan::<Fp>::new(info, n, &g1_counts, PLENTY).expect("a plan");
     let g2_plan = SparsePlan::<Fp2>::new(info, n, &g2_counts, PLENTY).expect("a plan");
     let mut g1_scratch = room::<u8>(stream, g1_plan.footprint().device as usize);
@@ -212,6 +222,97 @@ pub(crate) fn porep(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stream,
         "    {} and {} MiB of scratch; {clock}",
         g1_plan.footprint().device >> 20,
         g2_plan.footprint().device >> 20
+    );
+    if !is_streamed {
+        return;
+    }
+    let name = format!("{name}, bases streamed");
+    let at = (info, n);
+    let g1_batches = Batches::sparse::<Fp>(g1_bases.len(), STREAMED);
+    let g2_batches = Batches::sparse::<Fp2>(g2_bases.len(), STREAMED);
+    streamed(
+        bench,
+        launcher,
+        stream,
+        at,
+        &name,
+        g1_batches,
+        &witness,
+        &sets,
+        &g1_bases,
+        &g1_expected,
+    );
+    streamed(
+        bench,
+        launcher,
+        stream,
+        at,
+        &name,
+        g2_batches,
+        &witness,
+        &g2_sets,
+        &g2_bases,
+        &g2_expected,
+    );
+}
+
+/// The same with the bases in pinned memory.
+#[expect(clippy::too_many_arguments, reason = "a bench")]
+fn streamed<F: DeviceCurve>(
+    bench: &mut Bench,
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    (info, variables): (&cuzk_gpu_mem::DeviceInfo, usize),
+    name: &str,
+    batches: Batches,
+    witness: &Witness,
+    sets: &[BaseSet<'_>],
+    bases: &DeviceBuf<cuzk_field::Affine<F>>,
+    expected: &[cuzk_field::Affine<F>],
+) {
+    let host = bench.device.host().clone();
+    let pinned = host.pinned("bases", bases.len()).expect("host memory");
+    let pinned = stream.download(bases, pinned).expect("a copy");
+    let pinned = pinned.wait().expect("a copy");
+    let witnesses = [witness.view()];
+    let bytes = count_terms_in_scratch_bytes(variables, &batches, sets.len());
+    let mut scratch = room::<u8>(stream, bytes);
+    let counts = host.pinned("counts", 2 * sets.len() * batches.len());
+    let counts = count_terms_in(
+        launcher,
+        stream,
+        &batches,
+        &witnesses,
+        sets,
+        scratch.view_mut(),
+        counts.expect("memory"),
+    );
+    let counts = counts.expect("a launch").wait().expect("counts");
+    let plan = StreamedSparsePlan::<F>::new(info, variables, &batches, 1, &counts, STREAMED);
+    let plan = plan.expect("a plan");
+    let mut scratch = room::<u8>(stream, plan.footprint().device as usize);
+    let uploads = bench.device.stream("uploads").expect("a stream");
+    let (time, _) = sustained(bench, expected, 1.0, || {
+        let result = host.pinned("sums", plan.result_len()).expect("memory");
+        let scratch = scratch.view_mut();
+        let run = uploads.scope(|scope| {
+            let pieces = [&pinned[..]];
+            plan.run(
+                launcher, stream, scope, &pieces, &witnesses, sets, scratch, result,
+            )
+        });
+        run.expect("copies").expect("sums")
+    });
+    bench.row(
+        format!("{name}, {} sets in {}", sets.len(), F::GROUP),
+        time,
+        "ms",
+    );
+    println!(
+        "    {} batches, {} MiB of bases, {} MiB of scratch",
+        batches.len(),
+        size_of_val(&pinned[..]) >> 20,
+        plan.footprint().device >> 20
     );
 }
 

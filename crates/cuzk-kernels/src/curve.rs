@@ -2,7 +2,7 @@
 
 use cuzk_field::{Fp, Fp2, PlainCurve};
 
-use crate::{bucket_reduce, pair_tree, point_check};
+use crate::{bucket_reduce, multiples, pair_tree, point_check};
 
 /// A coordinate field whose group the kernels compute in: [`Fp`] for G1, [`Fp2`] for G2.
 pub trait DeviceCurve: PlainCurve + sealed::Sealed {
@@ -24,6 +24,7 @@ pub struct Kernels<F: DeviceCurve> {
     pub(crate) tail: pair_tree::TailKernels<F>,
     pub(crate) reduce: bucket_reduce::ReduceKernels<F>,
     pub(crate) on_curve: &'static point_check::Check<F>,
+    pub(crate) multiples: &'static multiples::MultiplesKernel<F>,
 }
 
 mod sealed {
@@ -42,6 +43,7 @@ impl DeviceCurve for Fp {
             tail: pair_tree::g1_tail::KERNELS,
             reduce: bucket_reduce::g1::KERNELS,
             on_curve: &point_check::G1_ON_CURVE,
+            multiples: &multiples::G1,
         };
         &KERNELS
     }
@@ -57,6 +59,7 @@ impl DeviceCurve for Fp2 {
             tail: pair_tree::g2_tail::KERNELS,
             reduce: bucket_reduce::g2::KERNELS,
             on_curve: &point_check::G2_ON_CURVE,
+            multiples: &multiples::G2,
         };
         &KERNELS
     }

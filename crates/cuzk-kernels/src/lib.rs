@@ -14,7 +14,7 @@
 //! | `image`, [`manifest`], [`digest`], [`sources`] | images of `cargo xtask ptx`: found, checked, chosen |
 //! | [`block_check`], [`field_ops`], [`curve_ops`], [`field_bench`] | kernels that check and time the arithmetic |
 //! | [`ntt`], [`ntt_vector`] | transforms and what lies between them |
-//! | [`windows`], [`bucket_sort`], [`pair_tree`], [`bucket_reduce`], [`fixed_base`] | sums: recoding, sorting, adding up, reducing; multiples of one point |
+//! | [`windows`], [`bucket_sort`], [`pair_tree`], [`bucket_reduce`], [`fixed_base`], [`multiples`] | sums: recoding, sorting, adding up, reducing; multiples of one point, and of many |
 //! | [`witness`], [`rows`], [`sparse_terms`] | the packed witness, and what is computed from it |
 //! | [`group_ntt`], [`point_check`] | transforms over points; whether points are on their curve and in the subgroup |
 //! | `self_test` | [`self_test`]: known answers, on any launcher |
@@ -53,6 +53,7 @@ mod launcher;
 mod lengths;
 #[allow(dead_code, reason = "shared with the build script and xtask")]
 pub mod manifest;
+pub mod multiples;
 pub mod ntt;
 pub mod ntt_vector;
 pub mod pair_tree;
@@ -81,6 +82,8 @@ pub fn declarations() -> Vec<&'static Declaration> {
     [
         block_check::DECLARATIONS,
         bucket_sort::DECLARATIONS,
+        bucket_sort::second::DECLARATIONS,
+        multiples::DECLARATIONS,
         curve_ops::DECLARATIONS,
         field_bench::DECLARATIONS,
         field_ops::DECLARATIONS,

@@ -2,7 +2,7 @@
 //
 // A scalar x below r stands for k = x or x - r, whichever has |k| < r/2 < 2^254. The windows have 255 bits in all. With
 // B = sum_i 2^(first_i + width_i - 1), the value k + B is neither negative nor as large as 2^255 for widths of at least
-// 4 (B <= 2^254 (1 + 1/8 + 1/64 + ..) and r/2 = 0.906 2^254), and digit i is window i of it less 2^(width_i - 1), which
+// 4 (B <= 2^254 (1 + 1/16 + 1/256 + ..) and r/2 = 0.906 2^254), and digit i is window i of it less 2^(width_i - 1), which
 // lies in [-2^(width_i - 1), 2^(width_i - 1) - 1]. Each digit is independent of the others.
 #pragma once
 
@@ -10,24 +10,39 @@
 
 namespace cuzk {
 
-// The first `wide` windows have `width` bits, the others one less. Window w has 2^(width_w - 1) buckets, one for each
-// magnitude from 1; their numbers begin where those of the window before end.
+// Windows are in groups of `sets`, whose bits begin `group_bits` after those of the group before: windows of one place in
+// their groups share their buckets, where multiples of the bases by 2^group_bits and so on are at hand. Without such there
+// is one group. In a group, the first `wide` windows have `width` bits, the others one less; the last window ends at bit
+// 255. Set s has 2^(width_s - 1) buckets, one for each magnitude from 1; their numbers begin where those of the set before
+// end.
 struct Windows {
     u32 bias[8];
     u32 width;
     u32 wide;
+    u32 sets;
+    u32 group_bits;
 };
 
-CUZK_FN u32 window_width(const Windows& windows, u32 w) { return windows.width - (w < windows.wide ? 0 : 1); }
+inline constexpr u32 window_bits = 255;
+
+// Of the window at place s of its group, or with one group of window s.
+CUZK_FN u32 set_width(const Windows& windows, u32 s) { return windows.width - (s < windows.wide ? 0 : 1); }
 
 CUZK_FN u32 first_bit(const Windows& windows, u32 w) {
-    return w * windows.width - (w > windows.wide ? w - windows.wide : 0);
+    const u32 s = w % windows.sets;
+    return w / windows.sets * windows.group_bits + s * windows.width - (s > windows.wide ? s - windows.wide : 0);
 }
 
-// The number of the first bucket of window w.
-CUZK_FN u32 first_bucket(const Windows& windows, u32 w) {
-    const u32 wide = w < windows.wide ? w : windows.wide;
-    return (wide << (windows.width - 1)) + ((w - wide) << (windows.width - 2));
+CUZK_FN u32 window_width(const Windows& windows, u32 w) {
+    const u32 width = set_width(windows, w % windows.sets);
+    const u32 left = window_bits - first_bit(windows, w);
+    return width < left ? width : left;
+}
+
+// The number of the first bucket of set s; of the one behind the last, the number of all buckets.
+CUZK_FN u32 first_bucket(const Windows& windows, u32 s) {
+    const u32 wide = s < windows.wide ? s : windows.wide;
+    return (wide << (windows.width - 1)) + ((s - wide) << (windows.width - 2));
 }
 
 // k + B of a scalar below 2^256, which is reduced first.

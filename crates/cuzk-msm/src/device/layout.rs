@@ -13,7 +13,7 @@ use cuzk_kernels::windows::Windows;
 use super::DeviceCurve;
 use super::accumulate::{AccumulatePlan, PipelineShape};
 use super::error::{Error, Result};
-use super::slab::{Cut, Reduction, Slab, reductions};
+use super::slab::{Cut, Recoding, Reduction, Slab, reductions};
 use super::term_lists::TermCounts;
 use super::tuning::Tuning;
 
@@ -70,13 +70,21 @@ pub(super) enum Label {
     Window { vector: usize, window: u32 },
 }
 
+/// What a layout is made of, beside terms and memory.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    tuning: Tuning,
+    keep: Keep,
+    order: Order,
+    cut: Cut,
+}
+
 /// How sums are computed, and in what memory.
 #[derive(Debug)]
 pub(super) struct Layout<F> {
     pub(super) windows: Windows,
     pub(super) terms: Terms,
-    pub(super) keep: Keep,
-    cut: Cut,
+    choice: Choice,
     pub(super) slabs: Vec<Slab<F>>,
     /// Of all slabs at the end, where sums are kept so long: each of the slabs has its own otherwise.
     pub(super) reductions: Vec<Reduction<F>>,
@@ -84,6 +92,8 @@ pub(super) struct Layout<F> {
     pub(super) entries: usize,
     pub(super) offsets: usize,
     pub(super) sums: usize,
+    /// Words of recoded scalars that several slabs read.
+    pub(super) planes: usize,
     /// What sorting and reducing use one after the other, and without a pipeline accumulating, too.
     pub(super) work_bytes: usize,
     pub(super) pipeline: Option<PipelineShape>,
@@ -100,34 +110,42 @@ impl<F: DeviceCurve> Layout<F> {
         limit: usize,
     ) -> Result<Self> {
         let windows = tuning.windows;
+        let mut choice = Choice {
+            tuning: *tuning,
+            keep,
+            order,
+            cut: Cut::Together,
+        };
         if order == Order::Pipeline {
-            let cut = Cut::for_pipeline(tuning, &terms.vectors);
-            let keep = Keep::ToTheEnd;
-            match Self::with_cut(device, windows, terms, keep, order, limit, cut) {
+            let in_pipeline = Choice {
+                keep: Keep::ToTheEnd,
+                cut: Cut::for_pipeline(tuning, &terms.vectors),
+                ..choice
+            };
+            match Self::with(device, terms, in_pipeline, limit) {
                 Ok(layout) => return Ok(layout),
                 Err(error) if !is_too_much(&error) => return Err(error),
                 Err(_) => {}
             }
         }
-        let order = Order::Sequence;
-        let mut cut = Cut::Together;
+        choice.order = Order::Sequence;
         loop {
-            let is_least = cut
+            let is_least = choice.cut
                 == Cut::Groups {
                     first: 1,
                     others: 1,
                 };
-            match Self::with_cut(device, windows, terms, keep, order, limit, cut) {
+            match Self::with(device, terms, choice, limit) {
                 Ok(layout) if layout.is_roomy() || is_least => return Ok(layout),
                 Err(error) if is_least || !is_too_much(&error) => return Err(error),
                 Ok(_) | Err(_) => {}
             }
-            let group = match cut {
+            let group = match choice.cut {
                 Cut::Together if terms.vectors.len() > 1 => windows.count(),
                 Cut::Together => windows.count().div_ceil(2),
                 Cut::Groups { others, .. } => others.div_ceil(2),
             };
-            cut = Cut::Groups {
+            choice.cut = Cut::Groups {
                 first: group,
                 others: group,
             };
@@ -141,19 +159,7 @@ impl<F: DeviceCurve> Layout<F> {
         terms: &Terms,
         limit: usize,
     ) -> Result<Self> {
-        let order = match self.pipeline {
-            Some(_) => Order::Pipeline,
-            None => Order::Sequence,
-        };
-        Self::with_cut(
-            device,
-            self.windows,
-            terms,
-            self.keep,
-            order,
-            limit,
-            self.cut,
-        )
+        Self::with(device, terms, self.choice, limit)
     }
 
     /// Makes its memory large enough for batches of the same sum.
@@ -161,6 +167,7 @@ impl<F: DeviceCurve> Layout<F> {
         for batch in batches {
             self.entries = self.entries.max(batch.entries);
             self.offsets = self.offsets.max(batch.offsets);
+            self.planes = self.planes.max(batch.planes);
             self.work_bytes = self.work_bytes.max(batch.work_bytes);
         }
         if self.pipeline.is_some() {
@@ -183,30 +190,23 @@ impl<F: DeviceCurve> Layout<F> {
             .map(|list| &list.plan)
     }
 
-    fn with_cut(
-        device: &DeviceInfo,
-        windows: Windows,
-        terms: &Terms,
-        keep: Keep,
-        order: Order,
-        limit: usize,
-        cut: Cut,
-    ) -> Result<Self> {
+    fn with(device: &DeviceInfo, terms: &Terms, choice: Choice, limit: usize) -> Result<Self> {
+        let windows = choice.tuning.windows;
         let mut layout = Self {
             windows,
             terms: terms.clone(),
-            keep,
-            cut,
+            choice,
             slabs: Vec::new(),
             reductions: Vec::new(),
             labels: (0..terms.ones.len()).map(Label::Ones).collect(),
             entries: 0,
             offsets: 0,
             sums: 0,
+            planes: 0,
             work_bytes: 0,
             pipeline: None,
         };
-        for parts in cut.slabs(&windows, terms.vectors.len()) {
+        for parts in choice.cut.slabs(&windows, terms.vectors.len()) {
             let ones: &[usize] = if layout.slabs.is_empty() {
                 &terms.ones
             } else {
@@ -223,14 +223,14 @@ impl<F: DeviceCurve> Layout<F> {
             let slab = Slab::new(windows, parts, &terms.vectors, ones)?;
             layout.push(slab)?;
         }
-        if keep == Keep::ToTheEnd {
+        if choice.keep == Keep::ToTheEnd {
             layout.plan_reductions(device, 0)?;
             let bytes = layout.reductions.iter().map(Reduction::scratch_bytes);
             layout.work_bytes = bytes.max().unwrap_or(0);
         }
         let fixed = layout.fixed_bytes();
         let left = limit.saturating_sub(fixed);
-        let planned = match order {
+        let planned = match choice.order {
             Order::Sequence => layout.plan_sequence(device, left),
             Order::Pipeline => layout.plan_pipeline(device, left),
         };
@@ -264,7 +264,7 @@ impl<F: DeviceCurve> Layout<F> {
         }
         self.entries = self.entries.max(entries);
         self.offsets = self.offsets.max(slab.buckets() + 1);
-        match self.keep {
+        match self.choice.keep {
             Keep::UntilReduced => self.sums = self.sums.max(slab.buckets()),
             Keep::ToTheEnd => {
                 slab.first_sum = self.sums;
@@ -287,10 +287,12 @@ impl<F: DeviceCurve> Layout<F> {
     fn plan_sequence(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
         for slab in &mut self.slabs {
             slab.plan(device, left)?;
-            slab.recodes &= slab.sort_bytes() <= left;
+            if slab.recoding == Recoding::Scratch && slab.sort_bytes() > left {
+                slab.recoding = Recoding::None;
+            }
             let lists = slab.lists.iter().map(|list| list.plan.scratch_bytes());
             let work = lists.fold(slab.sort_bytes(), usize::max);
-            if self.keep == Keep::UntilReduced {
+            if self.choice.keep == Keep::UntilReduced {
                 slab.plan_reductions(device, work)?;
             }
             self.work_bytes = self.work_bytes.max(work).max(slab.reduce_bytes());
@@ -298,11 +300,21 @@ impl<F: DeviceCurve> Layout<F> {
         Ok(())
     }
 
+    /// Scalars of a vector are recoded by the first slab with it.
     fn plan_pipeline(&mut self, device: &DeviceInfo, left: usize) -> Result<()> {
+        let mut vector = usize::MAX;
         for slab in &mut self.slabs {
+            let first = slab.parts.first().map_or(usize::MAX, |(vector, _)| *vector);
+            slab.recoding = match first == vector {
+                true => Recoding::Reuse,
+                false => Recoding::Keep,
+            };
+            vector = first;
+            self.planes = self.planes.max(slab.plane_lens().sum());
             slab.plan(device, usize::MAX)?;
             self.work_bytes = self.work_bytes.max(slab.sort_bytes());
         }
+        let left = left.saturating_sub(Carve::bytes_of::<u32>(self.planes));
         let left = left.saturating_sub(Carve::bytes_of::<u8>(self.work_bytes));
         let buckets = self.plans().map(AccumulatePlan::buckets).max().unwrap_or(0);
         let entries = self
@@ -350,6 +362,7 @@ impl<F: DeviceCurve> Layout<F> {
     /// Bytes of scratch of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.fixed_bytes()
+            + Carve::bytes_of::<u32>(self.planes)
             + Carve::bytes_of::<u8>(self.work_bytes)
             + Carve::bytes_of::<u8>(self.pipeline_bytes())
     }

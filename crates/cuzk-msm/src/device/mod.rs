@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `plan` | [`MsmPlan`]: dense sums, bases on the device or streamed from the host |
 //! | `sparse` | [`SparsePlan`]: sums over witnesses that are mostly zeros and ones |
+//! | `multiples` | [`Multiples`] of resident bases: memory for time |
 //! | `term_lists` | what of a witness goes into which sum: counts and lists |
 //! | `batches` | bases that come from the host while others are computed with |
 //! | `streamed`, `streamed_sparse` | sums over such bases: of [`MsmPlan`], and [`StreamedSparsePlan`] |
@@ -21,6 +22,7 @@ mod batches;
 mod error;
 pub mod fixed_base;
 mod layout;
+mod multiples;
 mod pending;
 mod plan;
 pub mod reduce;
@@ -39,6 +41,7 @@ pub use cuzk_kernels::bucket_sort::Scalars;
 pub use cuzk_kernels::sparse_terms::{BaseSet, Members, PackTarget, bitmap, pack, tiles};
 pub use cuzk_kernels::witness::PackedWitness;
 pub use error::{Error, Result};
+pub use multiples::{Gain, Multiples};
 pub use pending::Pending;
 pub use plan::MsmPlan;
 pub use sparse::SparsePlan;

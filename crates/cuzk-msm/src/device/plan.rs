@@ -14,17 +14,21 @@ use super::accumulate::{AccumulatePlan, Streams};
 use super::batches::Batches;
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Order, Terms};
+use super::multiples::Multiples;
 use super::pending::Pending;
 use super::run::{Arrays, LentScalars, Queue, Vector, check, run};
 use super::tuning::{self, Tuning};
 
 /// Bases of one sum at most: indices of entries have 30 bits.
-const MAX_BASES: usize = (1 << 30) - 1;
+pub(super) const MAX_BASES: usize = (1 << 30) - 1;
 
 /// How sums over one list of bases are computed, one for each of several scalar vectors: data, made from sizes.
 #[derive(Debug)]
 pub struct MsmPlan<F: DeviceCurve> {
+    /// Terms of a sum.
     pub(super) bases: usize,
+    /// Points that a run takes: with their multiples, if there are any.
+    pub(super) points: usize,
     pub(super) vectors: usize,
     /// The layout of all bases, or of the largest batch.
     pub(super) layout: Layout<F>,
@@ -79,6 +83,22 @@ impl<F: DeviceCurve> MsmPlan<F> {
         Self::resident_of(streams, device, [bases, vectors], &tuning, scratch_limit)
     }
 
+    /// The same over bases and their multiples, which [`Multiples::make`] makes: [`Self::run`] takes the whole table.
+    ///
+    /// # Errors
+    /// As [`Self::resident`].
+    pub fn with_multiples(
+        streams: Option<&Arc<Streams>>,
+        device: &DeviceInfo,
+        multiples: &Multiples<F>,
+        vectors: usize,
+        scratch_limit: u64,
+    ) -> Result<Self> {
+        let tuning = Tuning::of(multiples.windows());
+        let sizes = [multiples.bases(), vectors];
+        Self::resident_of(streams, device, sizes, &tuning, scratch_limit)
+    }
+
     /// The same with other windows, and other lists: for measurements.
     #[doc(hidden)]
     pub fn resident_tuned(
@@ -112,6 +132,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         let (keep, order) = (Keep::UntilReduced, order(streams));
         Ok(Self {
             bases,
+            points: bases * tuning.windows.multiples() as usize,
             vectors,
             layout: Layout::new(device, tuning, &terms, keep, order, limit)?,
             streamed: None,
@@ -163,7 +184,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         scratch: DeviceViewMut<'_, u8>,
         result: PinnedBuf<Xyzz<F>>,
     ) -> Result<Pending<F>> {
-        check("bases", self.bases, bases.len())?;
+        check("bases", self.points, bases.len())?;
         self.check_scalars(scalars)?;
         let streams = self.streams();
         let mut all = vec![stream];
@@ -211,6 +232,8 @@ pub(super) fn vectors_of<'a>(
     let vectors = scalars.iter().map(|scalars| Vector {
         scalars: scalars.scalars().slice(range.clone()),
         bases: BaseIndices::From(0),
+        // Sums have fewer terms than 2^30.
+        multiple_stride: scalars.scalars().len() as u32,
     });
     vectors.collect()
 }

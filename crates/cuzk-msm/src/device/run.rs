@@ -10,13 +10,15 @@ use super::accumulate::{Existing, Pipeline, Streams};
 use super::error::{Error, Result};
 use super::layout::Layout;
 use super::pending::Pending;
-use super::slab::{Reduction, Slab};
+use super::slab::{Recoding, Reduction, Slab};
 
 /// A vector of scalars and the bases they go with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vector<'a> {
     pub(super) scalars: Scalars<'a>,
     pub(super) bases: BaseIndices<'a>,
+    /// How far multiples of a base are apart, where windows are in groups.
+    pub(super) multiple_stride: u32,
 }
 
 pub(super) fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
@@ -62,6 +64,8 @@ pub(super) struct Arrays<'a, F: DeviceCurve> {
     pub(super) offsets: DeviceViewMut<'a, u32>,
     sums: DeviceViewMut<'a, Affine<F>>,
     points: DeviceViewMut<'a, Xyzz<F>>,
+    /// Recoded scalars that several slabs read.
+    planes: DeviceViewMut<'a, u32>,
     work: DeviceViewMut<'a, u8>,
     /// Of the pipeline; then of what comes after it.
     pub(super) pipeline: DeviceViewMut<'a, u8>,
@@ -74,6 +78,7 @@ impl<'a, F: DeviceCurve> Arrays<'a, F> {
             offsets: carve.take("offsets", layout.offsets)?,
             sums: carve.take("sums of buckets", layout.sums)?,
             points: carve.take("sums of windows", layout.labels.len())?,
+            planes: carve.take("recoded scalars", layout.planes)?,
             work: carve.take("work", layout.work_bytes)?,
             pipeline: carve.take("pipeline", layout.pipeline_bytes())?,
         })
@@ -106,17 +111,37 @@ impl<F: DeviceCurve> Slab<F> {
         arrays: &mut Arrays<'_, F>,
     ) -> Result<()> {
         let mut carve = Carve::new(arrays.work.reborrow());
+        let mut planes = arrays.planes.reborrow();
         let mut parts = Vec::with_capacity(self.parts.len());
-        for ((vector, _), recoded_len) in self.parts.iter().zip(self.recoded_lens()) {
-            let Vector { scalars, bases } = vectors[*vector];
-            let recoded = if self.recodes {
-                Some(carve.take("recoded scalars", recoded_len)?)
-            } else {
-                None
+        for ((vector, _), plane_len) in self.parts.iter().zip(self.plane_lens()) {
+            let Vector {
+                scalars,
+                bases,
+                multiple_stride,
+            } = vectors[*vector];
+            let is_recoded = matches!(scalars, Scalars::Recoded(_));
+            let (scalars, recoded) = match self.recoding {
+                _ if is_recoded => (scalars, None),
+                Recoding::None => (scalars, None),
+                Recoding::Scratch => {
+                    let planes = carve.take("recoded scalars", plane_len)?;
+                    (scalars, Some(planes))
+                }
+                Recoding::Keep => {
+                    let (own, others) = planes.split_at(plane_len);
+                    planes = others;
+                    (scalars, Some(own))
+                }
+                Recoding::Reuse => {
+                    let (own, others) = planes.split_at(plane_len);
+                    planes = others;
+                    (Scalars::Recoded(own.into_view()), None)
+                }
             };
             parts.push(Part {
                 scalars,
                 bases,
+                multiple_stride,
                 recoded,
             });
         }

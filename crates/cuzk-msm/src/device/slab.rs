@@ -17,8 +17,21 @@ use super::tuning::Tuning;
 const LARGE_WINDOW: usize = 1 << 24;
 /// Ones from which on they are a list of their own.
 const MANY_ONES: usize = 1 << 20;
-/// Windows of a slab from which on recoding the scalars once is cheaper than recoding them for each.
+/// Windows from which on recoding the scalars once is cheaper than recoding them for each.
 const RECODED_WINDOWS: usize = 3;
+
+/// Where a slab's digits are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recoding {
+    /// The scalars, for each window anew.
+    None,
+    /// Planes that the slab makes, in scratch of the sort.
+    Scratch,
+    /// Planes that it makes for later slabs, too.
+    Keep,
+    /// Planes that an earlier slab has made.
+    Reuse,
+}
 
 /// How windows are cut into slabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +48,11 @@ impl Cut {
         let Tuning {
             windows,
             list_entries,
+            ..
         } = tuning;
-        let most = vectors.iter().copied().max().unwrap_or(0).max(1);
-        let all: usize = vectors.iter().sum::<usize>() * windows.count() as usize;
+        let multiples = windows.multiples() as usize;
+        let most = multiples * vectors.iter().copied().max().unwrap_or(0).max(1);
+        let all = vectors.iter().sum::<usize>() * multiples * windows.count() as usize;
         if all <= *list_entries {
             return Self::Together;
         }
@@ -144,7 +159,7 @@ pub(super) struct Slab<F> {
     pub(super) ones_entries: usize,
     /// The first lists, which need no sort.
     pub(super) unsorted_lists: usize,
-    pub(super) recodes: bool,
+    pub(super) recoding: Recoding,
     pub(super) lists: Vec<List<F>>,
     pub(super) reductions: Vec<Reduction<F>>,
     /// Where its sums begin.
@@ -165,14 +180,18 @@ impl<F: DeviceCurve> Slab<F> {
         let shape = SortShape::new(windows, part_shapes.collect())?;
         let recodes = parts
             .iter()
-            .any(|(_, windows)| windows.len() >= RECODED_WINDOWS);
+            .any(|(_, sets)| sets.len() * windows.multiples() as usize >= RECODED_WINDOWS);
         Ok(Self {
             parts,
             shape,
             ones: ones.len(),
             ones_entries: ones.iter().sum(),
             unsorted_lists: 0,
-            recodes,
+            recoding: if recodes {
+                Recoding::Scratch
+            } else {
+                Recoding::None
+            },
             lists: Vec::new(),
             reductions: Vec::new(),
             first_sum: 0,
@@ -193,7 +212,8 @@ impl<F: DeviceCurve> Slab<F> {
         let parts = self.shape.parts().iter();
         let sizes = parts.flat_map(|part| {
             let range = part.windows.clone();
-            range.map(|window| (part.scalars, windows.buckets_of(window)))
+            let terms = part.scalars * windows.multiples() as usize;
+            range.map(move |window| (terms, windows.buckets_of(window)))
         });
         sizes.collect()
     }
@@ -246,9 +266,12 @@ impl<F: DeviceCurve> Slab<F> {
         Ok(())
     }
 
-    /// Bytes of recoded scalars, and of the sort itself.
+    /// Bytes of the sort, with recoded scalars that it makes for itself.
     pub(super) fn sort_bytes(&self) -> usize {
-        let recoded: usize = self.recoded_lens().map(Carve::bytes_of::<u32>).sum();
+        let recoded = match self.recoding {
+            Recoding::Scratch => self.plane_lens().map(Carve::bytes_of::<u32>).sum(),
+            Recoding::None | Recoding::Keep | Recoding::Reuse => 0,
+        };
         recoded + self.shape.scratch_bytes()
     }
 
@@ -259,9 +282,8 @@ impl<F: DeviceCurve> Slab<F> {
     }
 
     /// Words of recoded scalars of each part.
-    pub(super) fn recoded_lens(&self) -> impl Iterator<Item = usize> + '_ {
-        let words = if self.recodes { 8 } else { 0 };
+    pub(super) fn plane_lens(&self) -> impl Iterator<Item = usize> + '_ {
         let parts = self.shape.parts().iter();
-        parts.map(move |part| words * part.scalars)
+        parts.map(|part| 8 * part.scalars)
     }
 }

@@ -118,6 +118,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
             layout.cover(&layouts);
             let plan = Self {
                 bases,
+                points: bases,
                 vectors,
                 layout,
                 streamed: Some(Streamed { batches, layouts }),

@@ -217,6 +217,7 @@ impl<'a> Lists<'a> {
             Vector {
                 scalars: Scalars::Canonical(scalars.slice(range.clone())),
                 bases: BaseIndices::Listed(bases.slice(range)),
+                multiple_stride: 0,
             }
         });
         vectors.collect()

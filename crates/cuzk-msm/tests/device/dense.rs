@@ -17,10 +17,12 @@ cuzk_testkit::on_both!(
     montgomery_form,
     several_vectors,
     little_scratch,
+    few_windows_at_a_time,
     streamed,
     streamed_g2,
     repeated_runs_agree,
     lengths_must_agree,
+    peak_memory,
 );
 
 /// Terms of a sum: the emulator does a million products in Fp a second.
@@ -242,6 +244,27 @@ fn little_scratch(rig: &Rig) {
     assert!(cuts.iter().any(|(slabs, _)| *slabs > 1), "{cuts:?}");
 }
 
+/// Slabs of some windows each, from planes that the first of a vector makes.
+fn few_windows_at_a_time(rig: &Rig) {
+    let n = size(rig) / 2;
+    let bases = multiples::<Fp>(n);
+    let vectors = vectors(n);
+    let expected = expected(&bases, &vectors);
+    let info = rig.device().info();
+    let streams = Arc::new(Streams::new(rig.device()).unwrap());
+    for (windows, list) in [(24, 4 * n), (30, 11 * n)] {
+        let sizes = [n, vectors.len()];
+        let plan =
+            MsmPlan::resident_tuned(Some(&streams), info, sizes, windows, list, u64::MAX).unwrap();
+        assert!(plan.slabs().0 >= 3 * vectors.len());
+        assert_eq!(
+            run(rig, &plan, &bases, &vectors),
+            expected,
+            "{windows} windows"
+        );
+    }
+}
+
 fn streamed(rig: &Rig) {
     let n = size(rig);
     let bases = multiples::<Fp>(n);
@@ -329,4 +352,28 @@ fn lengths_must_agree(rig: &Rig) {
         "scalar vectors has 0 elements, the plan is for 1"
     );
     assert!(MsmPlan::<Fp>::resident(rig.device().info(), 1 << 30, 1, u64::MAX).is_err());
+}
+
+/// Bases, scalars and the scratch that the plan names are all that a device holds; streamed bases are in the scratch.
+fn peak_memory(rig: &Rig) {
+    let n = size(rig);
+    let bases = multiples::<Fp>(n);
+    let vectors = [scalars(n, 4)];
+    let info = rig.device().info();
+    let inputs = |points: usize| {
+        let bytes = points * size_of::<Affine<Fp>>() + n * size_of::<Scalar>();
+        bytes as u64
+    };
+    let peak = || rig.device().budget().state().peak_committed;
+    let sizes = [n / 4 * size_of::<Affine<Fp>>(); 2];
+    let streamed = MsmPlan::streamed_in(None, info, n, 1, sizes, u64::MAX).unwrap();
+    assert!(streamed.footprint().device >= inputs(n / 2) - inputs(0));
+    run_streamed(rig, &streamed, &bases, &vectors);
+    let first = inputs(0) + streamed.footprint().device;
+    assert_eq!(peak(), first);
+    // What is freed counts until it is seen to be.
+    let plan = MsmPlan::resident(info, n, 1, u64::MAX).unwrap();
+    run(rig, &plan, &bases, &vectors);
+    let second = inputs(n) + plan.footprint().device;
+    assert!((second..=first + second).contains(&peak()), "{}", peak());
 }

@@ -5,6 +5,7 @@
 mod accumulate;
 mod dense;
 mod fixed_base;
+mod multiples;
 mod reduce;
 mod rig;
 mod sparse;
