@@ -133,8 +133,8 @@ pub(crate) struct InputArgs {
     /// Witness (.wtns)
     #[arg(long, value_name = "FILE", env = "CUZK_WTNS")]
     pub(crate) wtns: Option<PathBuf>,
-    /// Constraint system (.r1cs). With it the witness is checked before proving, and the first
-    /// violated constraint is named
+    /// Constraint system (.r1cs). With it a witness that violates a constraint is refused, and the first
+    /// such constraint is named
     #[arg(long, value_name = "FILE", env = "CUZK_R1CS")]
     pub(crate) r1cs: Option<PathBuf>,
     /// Make a circuit of 2^LOG_N rows with key and witness in memory, and prove that

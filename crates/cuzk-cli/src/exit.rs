@@ -94,17 +94,11 @@ pub(crate) enum Failure {
 
 impl From<cuzk_groth16::device::Error> for Failure {
     fn from(error: cuzk_groth16::device::Error) -> Self {
-        use cuzk_gpu_mem::Error as Memory;
         use cuzk_groth16::device::Error;
         match error {
             Error::Proof(error) => Self::Groth16(error),
-            error @ Error::TooSmall { .. } => Self::OutOfMemory(error.to_string()),
             Error::File(error) => Self::File(error),
-            Error::Memory(
-                error @ (Memory::OutOfMemory(_)
-                | Memory::PinnedBudget { .. }
-                | Memory::HostMemory { .. }),
-            ) => Self::OutOfMemory(error.to_string()),
+            error if error.is_out_of_memory() => Self::OutOfMemory(error.to_string()),
             error => Self::Device(error.to_string()),
         }
     }

@@ -140,6 +140,16 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether memory is short, of the device or of the host, and all else is well.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(
+            self,
+            Self::OutOfMemory(_) | Self::PinnedBudget { .. } | Self::HostMemory { .. }
+        )
+    }
+}
+
 /// What was asked for, what there was, and who has the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {

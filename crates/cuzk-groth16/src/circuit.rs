@@ -11,7 +11,8 @@ use crate::rows::Rows;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Circuit<'a> {
-    /// A constraint system. The witness is checked against it before proving.
+    /// A constraint system. The witness is checked against it: before proving on the CPU, on a device when a proof
+    /// does not verify or is not to be verified.
     R1cs(&'a R1cs),
     /// The A and B matrices of a zkey, input rows included. Without C the witness cannot be checked
     /// beforehand; a violated constraint shows when the proof is verified.

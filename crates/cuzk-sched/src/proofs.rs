@@ -208,7 +208,7 @@ fn fault(error: device::Error) -> Fault<ProofError> {
         device::Error::Proof(Groth16::Stopped) => Fault::Stopped,
         device::Error::Proof(error @ Groth16::ProofRejected { .. }) => Fault::Wrong(error.into()),
         device::Error::Proof(error) => Fault::Input(error.into()),
-        device::Error::Memory(error) => error.into(),
+        error if error.is_out_of_memory() => Fault::Memory(ProofError::Device(Arc::new(error))),
         error => Fault::Device(ProofError::Device(Arc::new(error))),
     }
 }

@@ -186,8 +186,8 @@ impl<E> From<Stopped> for Fault<E> {
 impl<E: From<cuzk_gpu_mem::Error>> From<cuzk_gpu_mem::Error> for Fault<E> {
     fn from(error: cuzk_gpu_mem::Error) -> Self {
         match error {
-            cuzk_gpu_mem::Error::OutOfMemory(_) => Self::Memory(error.into()),
-            _ => Self::Device(error.into()),
+            error if error.is_out_of_memory() => Self::Memory(error.into()),
+            error => Self::Device(error.into()),
         }
     }
 }

@@ -38,6 +38,18 @@ pub enum Error {
     Msm(cuzk_msm::device::Error),
 }
 
+impl Error {
+    /// Whether memory is short, of the device or of the host: another time, or elsewhere, the same may do.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::TooSmall { .. } => true,
+            Self::Memory(error) => error.is_out_of_memory(),
+            Self::Msm(error) => matches!(error, cuzk_msm::device::Error::TooLittleScratch { .. }),
+            _ => false,
+        }
+    }
+}
+
 impl From<cuzk_kernels::Error> for Error {
     fn from(error: cuzk_kernels::Error) -> Self {
         match error {

@@ -61,7 +61,8 @@ impl std::fmt::Debug for DeviceComputed {
 
 impl DeviceProver<'_, '_> {
     /// Proves. That the witness satisfies the circuit is found out by verifying the proof; a proof that
-    /// fails is explained by the first violated constraint, if the circuit is a constraint system.
+    /// fails is explained by the first violated constraint, if the circuit is a constraint system. Without
+    /// verification the constraints are checked on the host.
     ///
     /// # Errors
     /// As [`crate::Prover::prove`]; when the device fails or has no room.
@@ -279,6 +280,11 @@ impl DeviceProver<'_, '_> {
         self.setup.check_witness(witness)?;
         let sums = clock.run("windows", || sums.finish())??;
         let public_values = witness[1..self.setup.header.num_inputs()].to_vec();
+        if !options.verify
+            && let Some(constraint) = clock.run("constraints", || self.first_violated(witness))?
+        {
+            return Err(Error::Unsatisfied { constraint }.into());
+        }
         let finished = self
             .setup
             .finish(&sums, &public_values, inputs, options, &mut clock);
@@ -296,18 +302,21 @@ impl DeviceProver<'_, '_> {
 
     /// Why a proof does not verify.
     fn explain(&self, witness: &[Scalar]) -> Error {
-        let Some(Circuit::R1cs(r1cs)) = &self.circuit else {
-            return Error::ProofRejected {
-                witness_checked: false,
-            };
-        };
-        let rows = Rows::of_r1cs(r1cs, witness, self.setup.header.domain_size);
-        match rows.first_violated(r1cs, witness) {
+        match self.first_violated(witness) {
             Some(constraint) => Error::Unsatisfied { constraint },
             None => Error::ProofRejected {
-                witness_checked: true,
+                witness_checked: matches!(self.circuit, Some(Circuit::R1cs(_))),
             },
         }
+    }
+
+    /// The first constraint that a witness violates; none where there are no constraints to check.
+    fn first_violated(&self, witness: &[Scalar]) -> Option<usize> {
+        let Some(Circuit::R1cs(r1cs)) = &self.circuit else {
+            return None;
+        };
+        let rows = Rows::of_r1cs(r1cs, witness, self.setup.header.domain_size);
+        rows.first_violated(r1cs, witness)
     }
 }
 

@@ -147,9 +147,12 @@ fn a_violated_constraint_is_named(gpu: &Gpu, is_card: bool) {
         .prove(Circuit::R1cs(&r1cs), &wrong, &fixed())
         .unwrap_err();
     assert!(matches!(expected, Error::Unsatisfied { .. }));
-    match prover.prove(&wrong, &fixed()) {
-        Err(DeviceError::Proof(found)) => assert_eq!(found, expected),
-        other => panic!("{other:?}"),
+    // Whether the proof is verified or not.
+    for options in [fixed(), fixed().without_verification()] {
+        match prover.prove(&wrong, &options) {
+            Err(DeviceError::Proof(found)) => assert_eq!(found, expected),
+            other => panic!("{other:?}"),
+        }
     }
     // And the next one is fine.
     if is_card {

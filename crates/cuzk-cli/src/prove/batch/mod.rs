@@ -301,7 +301,11 @@ fn failure(error: JobError<ProofError>) -> Failure {
         JobError::Failed {
             error: ProofError::Device(error),
             ..
-        } => Failure::Device(error.to_string()),
+        } if !error.is_out_of_memory() => Failure::Device(error.to_string()),
+        JobError::Failed {
+            error: ProofError::Device(error),
+            ..
+        } => Failure::OutOfMemory(error.to_string()),
         JobError::OutOfMemory { .. } => Failure::OutOfMemory(error.to_string()),
         JobError::Panicked { .. } => Failure::Bug(error.to_string()),
         error => Failure::Device(error.to_string()),
