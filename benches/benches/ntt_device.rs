@@ -49,7 +49,7 @@ fn main() {
         None => vec![6],
     };
     for log_n in sizes {
-        // Whole tables of 2^28 are 73 GiB for each direction.
+        // Whole tables of 2^28 are 64 GiB for each direction.
         let max_table_bytes = if log_n < 28 { u64::MAX } else { 24 << 30 };
         transforms(&mut bench, &rig, log_n, max_table_bytes);
     }
@@ -349,7 +349,8 @@ fn quotient(
     let h_at = |i: u64| scale * t.pow(i) * (ratio.pow(i + 1) - ratio.pow(n));
     let h = |x: Fr| scale * (ratio * geometric(s * x, n) - ratio.pow(n) * geometric(t * x, n));
     let mut times = Vec::new();
-    let rounds = if bench.real { 9 } else { 1 };
+    // More than a second of quotients.
+    let rounds = if bench.real { 13 } else { 1 };
     for _ in 0..rounds {
         let (time, samples) = fill();
         times.push(time);

@@ -166,7 +166,12 @@ pub fn dit_product(
     let kernels = [&DIT_PRODUCT_8, &DIT_PRODUCT_2, &DIT_PRODUCT_4];
     let arguments = PassArguments {
         minus: minus.is_some().into(),
-        ..arguments(twiddles, pass, 1 << pass.log_n, data.len())?
+        ..arguments(
+            twiddles,
+            pass,
+            1_u64.checked_shl(pass.log_n).unwrap_or(u64::MAX),
+            data.len(),
+        )?
     };
     let other = minus.unwrap_or(source);
     product(

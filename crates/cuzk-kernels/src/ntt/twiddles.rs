@@ -39,7 +39,7 @@ pub const MAX_LOG_N: u32 = 30;
 /// Factors in a chunk: 32 columns of 7 powers.
 const CHUNK: usize = 7 * 32;
 
-/// Levels up to this one are always whole: 2.4 MB together.
+/// Levels up to this one are always whole: 2.1 MB together.
 const ALWAYS_WHOLE: u32 = 4;
 
 /// log8 of the sub-blocks of the coarsest round of a transform of 2^`log_n` elements; 0 where no round
@@ -76,7 +76,8 @@ impl Level {
 impl TwiddlesRequest {
     /// The levels from 1 on, as many whole as fit.
     fn levels(&self) -> Vec<Level> {
-        let top = top_level(self.max_log_n);
+        // Larger ones are refused when the tables are made.
+        let top = top_level(self.max_log_n.min(MAX_LOG_N));
         let with = |whole: u32| -> Vec<Level> {
             (1..=top)
                 .map(|level| {

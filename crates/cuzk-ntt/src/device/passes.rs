@@ -211,7 +211,14 @@ impl<'a> Chain<'a> {
             None => usize::MAX,
             Some(Source::Rows(rows)) => rows,
             Some(Source::Products(rows, a, b)) => {
-                ntt_vector::product(launcher, stream, a, b, data.reborrow())?;
+                let n = 1 << log_n;
+                let rows = rows.min(n);
+                for first in (0..data.len()).step_by(n).filter(|_| rows > 0) {
+                    let part = first..first + rows;
+                    let (a, b) = (a.slice(part.clone()), b.slice(part.clone()));
+                    let out = data.reborrow().slice(part);
+                    ntt_vector::product(launcher, stream, a, b, out)?;
+                }
                 rows
             }
         };

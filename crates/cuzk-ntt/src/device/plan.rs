@@ -135,7 +135,7 @@ impl DevicePlan {
     /// from `rows` on are zero, and are not read. The finest passes of both transforms are one.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// As [`Error`] says; [`Error::Length`] for more rows than a transform has.
     pub fn extend<'a>(
         &self,
         launcher: &dyn Launcher,
@@ -146,6 +146,14 @@ impl DevicePlan {
     ) -> Result<Elements<'a, NaturalOrder>> {
         let tables = self.extension(log_n)?;
         check_len(log_n, values.len())?;
+        let n = 1_usize << log_n;
+        if rows > n {
+            return Err(Error::Length {
+                what: "rows",
+                expected: n,
+                found: rows,
+            });
+        }
         let chain = Chain::new(launcher, stream, log_n);
         let source = Source::Rows(rows);
         chain.extend(

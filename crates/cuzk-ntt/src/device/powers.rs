@@ -12,7 +12,7 @@ impl DevicePlan {
     /// Exchanges the orders, in place.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the array is of whole transforms.
+    /// [`super::Error::Length`] unless the array is of whole transforms.
     pub fn reverse<'a, O: Order>(
         &self,
         launcher: &dyn Launcher,
@@ -29,7 +29,7 @@ impl DevicePlan {
     /// transform on any coset is this and one on the domain.
     ///
     /// # Errors
-    /// [`Error::Length`] unless the array is of whole transforms.
+    /// [`super::Error::Length`] unless the array is of whole transforms.
     pub fn multiply_by_powers<O: Order>(
         &self,
         launcher: &dyn Launcher,

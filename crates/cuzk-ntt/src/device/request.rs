@@ -11,13 +11,14 @@ use crate::transform::Direction;
 pub struct PlanRequest {
     /// The family of the roots.
     pub root_generator: RootGenerator,
-    /// log2 of the largest transform, up to [`MAX_LOG_N`]; smaller ones are served as well.
+    /// log2 of the largest transform, up to [`super::MAX_LOG_N`]; smaller ones are served as well.
     pub max_log_n: u32,
     /// Which transforms; each takes its own tables.
     pub transforms: Vec<(Direction, Points)>,
-    /// Bytes of device memory that all tables together may take. With 73 bytes for each element of the
-    /// largest transform, and each kind, nothing is computed twice; with less, down to 6 MB a kind,
-    /// twiddles of the coarsest rounds cost a multiplication more.
+    /// Bytes of device memory that all tables together may take. Without a limit nothing is computed twice:
+    /// for each kind, and each element of the largest transform, 64 bytes if log2 of its size is a multiple of
+    /// three, 128 if it is one short of that, 256 if two. With less, twiddles of the coarsest rounds cost a
+    /// multiplication more. The least, 9 MB a kind up to 2^27 and 25 MB beyond, are taken whatever this says.
     pub max_table_bytes: u64,
 }
 
@@ -64,7 +65,7 @@ impl PlanRequest {
         self.transforms.iter().map(request).collect()
     }
 
-    /// Bytes of device memory that the tables will take.
+    /// Bytes of device memory that the tables will take, but for some tens of KB.
     pub fn table_bytes(&self) -> u64 {
         self.tables().iter().map(TwiddlesRequest::bytes).sum()
     }

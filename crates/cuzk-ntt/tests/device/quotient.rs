@@ -16,7 +16,7 @@ fn quotients(rig: &Rig) {
         for log_n in (0..=6).chain([9, rig.max_log_n, rig.large_log_n]) {
             let n = 1_usize << log_n;
             let domain = Domain::new(n, family).unwrap();
-            let rows = n - n / 4;
+            let rows = n - n.div_ceil(4);
             let (a, b) = (random.values(n), random.values(n));
             let zeroed = |values: &[Fr]| {
                 let mut values = values.to_vec();
@@ -25,6 +25,11 @@ fn quotients(rig: &Rig) {
             };
             let run = |form: QuotientForm| {
                 let (mut a, mut b) = (rig.upload(&a), rig.upload(&b));
+                // What lies behind is not read: these are no elements.
+                for array in [&mut a, &mut b] {
+                    let behind = array.view_mut().slice(rows..);
+                    stream.fill(behind, 0xff).unwrap();
+                }
                 let mut c = rig.upload(&vec![Fr::ONE; n]);
                 let arrays = QuotientArrays {
                     a: a.view_mut(),
