@@ -89,7 +89,7 @@ pub enum BaseIndices<'a> {
 pub struct PartShape {
     /// How many scalars.
     pub scalars: usize,
-    /// Which sets of buckets of [`Windows`]: with one group, which windows.
+    /// Which sets of buckets of [`crate::windows::Windows`]: with one group, which windows.
     pub windows: Range<u32>,
 }
 
@@ -113,7 +113,7 @@ pub struct SortTarget<'a> {
     /// What the offsets begin with.
     pub first_entry: u32,
     /// An entry is a base's index, with bit 31 set where the base is subtracted. There are
-    /// [`SortShape::max_entries`] elements, of which `offsets[buckets] - first_entry` are written.
+    /// [`super::SortShape::max_entries`] elements, of which `offsets[buckets] - first_entry` are written.
     pub entries: DeviceViewMut<'a, u32>,
     /// The entries of bucket b are those from `offsets[b] - first_entry` to
     /// `offsets[b + 1] - first_entry`; one element more than there are buckets.
