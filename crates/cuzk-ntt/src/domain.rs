@@ -14,7 +14,15 @@ pub enum Error {
         /// The size asked for.
         size: usize,
     },
-    /// An array has not the domain's length.
+    /// The size is larger than the plan's, or than any plan's.
+    #[error("the plan is for transforms of up to 2^{max_log_n} elements, not 2^{log_n}")]
+    TooLarge {
+        /// log2 of the size asked for.
+        log_n: u32,
+        /// log2 of the largest.
+        max_log_n: u32,
+    },
+    /// An array has not the domain's length, or is not of whole transforms.
     #[error("{found} values do not fill a domain of {expected}")]
     Length {
         /// The domain's size.

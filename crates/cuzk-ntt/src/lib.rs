@@ -4,6 +4,8 @@
 //! Transforms need no permutation pass: the inverse goes from natural to bit-reversed order, the
 //! forward one from bit-reversed to natural, which is the order in which a prover chains them.
 //!
+//! [`HostPlan`] has the calls of [`device::DevicePlan`] on the CPU; [`Domain`] is what lies below it.
+//!
 //! ```
 //! use cuzk_field::{Field, Fr, RootGenerator};
 //! use cuzk_ntt::{Direction, Domain};
@@ -20,11 +22,18 @@
 
 pub mod device;
 mod domain;
+mod form;
+mod host;
+mod order;
 mod products;
 mod quotient;
 mod transform;
 
+pub use cuzk_kernels::ntt::Scale;
 pub use domain::{Domain, Error};
+pub use form::QuotientForm;
+pub use host::{HostElements, HostPlan};
+pub use order::{BitReversed, NaturalOrder, Order};
 pub use products::quotient_products;
 pub use quotient::{TAU_POWER_SHIFT, quotient_coefficients, quotient_odd_values};
 pub use transform::{Direction, bit_reverse_permute};

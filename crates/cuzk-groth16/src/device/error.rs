@@ -45,6 +45,7 @@ impl Error {
             Self::TooSmall { .. } => true,
             Self::Memory(error) => error.is_out_of_memory(),
             Self::Msm(error) => matches!(error, cuzk_msm::device::Error::TooLittleScratch { .. }),
+            Self::Ntt(error) => matches!(error, cuzk_ntt::device::Error::TooLittleMemory { .. }),
             _ => false,
         }
     }

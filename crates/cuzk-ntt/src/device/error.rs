@@ -12,6 +12,15 @@ pub enum Error {
     #[error(transparent)]
     Kernels(#[from] cuzk_kernels::Error),
 
+    /// There is no room for the tables.
+    #[error("the tables need {needed} bytes, and the device has {free} free")]
+    TooLittleMemory {
+        /// Bytes of all tables.
+        needed: u64,
+        /// What there is, within the limit of the device's ledger.
+        free: u64,
+    },
+
     /// The plan was made without these tables.
     #[error("the plan has no tables for {direction:?} transforms with values on {points:?}")]
     NotPlanned {

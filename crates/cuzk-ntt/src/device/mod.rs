@@ -4,16 +4,19 @@
 //! nothing but its tables, which never change; one serves all sizes up to its own, any number of
 //! threads and streams.
 //!
+//! On a card kernels come as images, which `cargo xtask ptx` makes; feature `emu` emulates a device instead. What
+//! a program needs beside this crate is `cuzk-gpu-mem`.
+//!
 //! ```
 //! use std::sync::Arc;
 //! use cuzk_field::{Fr, RootGenerator};
 //! use cuzk_gpu_mem::{Device, Settings, driver::SimDriver};
 //! use cuzk_ntt::Direction;
-//! use cuzk_ntt::device::{DevicePlan, Elements, PlanRequest, Scale};
+//! use cuzk_ntt::device::{self, DevicePlan, Elements, PlanRequest, Scale};
 //!
 //! // An emulated device; `Device::open` gives a card.
 //! let device = Device::with_driver(Arc::new(SimDriver::new(1 << 30)), Settings::default())?;
-//! let launcher = cuzk_kernels::open(&device)?;
+//! let launcher = device::open(&device)?;
 //! let stream = device.stream("transform")?;
 //! let plan = DevicePlan::new(&*launcher, &stream, &PlanRequest::domain(RootGenerator::Seven, 4))?;
 //!
@@ -39,10 +42,13 @@ mod powers;
 mod quotient;
 mod request;
 
+pub use crate::form::QuotientForm;
+pub use crate::order::{BitReversed, NaturalOrder, Order};
 pub use cuzk_kernels::ntt::{MAX_LOG_N, Points, Scale};
+pub use cuzk_kernels::{Launcher, open};
 pub use error::{Error, Result};
-pub use order::{BitReversed, Elements, NaturalOrder, Order};
+pub use order::Elements;
 pub use plan::DevicePlan;
 pub use powers::Powers;
-pub use quotient::{QuotientArrays, QuotientForm};
+pub use quotient::QuotientArrays;
 pub use request::PlanRequest;

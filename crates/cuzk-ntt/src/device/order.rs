@@ -1,42 +1,11 @@
-//! Orders as types: what a transform takes and gives.
+//! Arrays on the device, with their order.
 
 use std::marker::PhantomData;
 
 use cuzk_field::Fr;
-use cuzk_gpu_mem::DeviceViewMut;
+use cuzk_gpu_mem::{DeviceView, DeviceViewMut};
 
-/// Element i at index i.
-#[derive(Clone, Copy, Debug)]
-pub enum NaturalOrder {}
-
-/// Element i at the index whose bits, log2 n of them, are those of i from the other end.
-#[derive(Clone, Copy, Debug)]
-pub enum BitReversed {}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::NaturalOrder {}
-    impl Sealed for super::BitReversed {}
-}
-
-/// [`NaturalOrder`] or [`BitReversed`].
-pub trait Order: sealed::Sealed {
-    /// The other one: the order of what a transform gives.
-    type Opposite: Order<Opposite = Self>;
-
-    /// Whether it is [`BitReversed`].
-    const IS_REVERSED: bool;
-}
-
-impl Order for NaturalOrder {
-    type Opposite = BitReversed;
-    const IS_REVERSED: bool = false;
-}
-
-impl Order for BitReversed {
-    type Opposite = NaturalOrder;
-    const IS_REVERSED: bool = true;
-}
+use crate::order::{BitReversed, NaturalOrder, Order};
 
 /// An array on the device that holds transforms side by side, each in the order `O`; elements are
 /// canonical.
@@ -86,6 +55,10 @@ impl<'a, O: Order> Elements<'a, O> {
     /// The array.
     pub fn into_view(self) -> DeviceViewMut<'a, Fr> {
         self.view
+    }
+
+    pub(super) fn as_view(&self) -> DeviceView<'_, Fr> {
+        self.view.as_view()
     }
 
     pub(super) fn view_mut(&mut self) -> DeviceViewMut<'_, Fr> {

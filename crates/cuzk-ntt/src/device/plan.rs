@@ -2,13 +2,14 @@
 
 use cuzk_field::RootGenerator;
 use cuzk_gpu_mem::Stream;
-use cuzk_kernels::Launcher;
 use cuzk_kernels::ntt::{MAX_LOG_N, Points, Scale, Twiddles};
+use cuzk_kernels::{Launcher, ntt_vector};
 
 use super::error::{Error, Result, check_len};
-use super::order::{BitReversed, Elements, NaturalOrder, Order};
+use super::order::Elements;
 use super::passes::{Chain, Source, Target};
 use super::request::PlanRequest;
+use crate::order::{BitReversed, NaturalOrder, Order};
 use crate::transform::Direction;
 
 /// Tables on a device, and the transforms that they serve. See the [module](super).
@@ -23,7 +24,7 @@ impl DevicePlan {
     /// Allocates the tables and makes them, on `stream`.
     ///
     /// # Errors
-    /// [`Error::Size`] beyond 2^[`MAX_LOG_N`]; out of memory with the bytes wanted and free.
+    /// [`Error::Size`] beyond 2^[`MAX_LOG_N`]; [`Error::TooLittleMemory`].
     pub fn new(launcher: &dyn Launcher, stream: &Stream, request: &PlanRequest) -> Result<Self> {
         if request.max_log_n > MAX_LOG_N {
             return Err(Error::Size {
@@ -36,7 +37,16 @@ impl DevicePlan {
             .iter()
             .zip(request.tables())
             .map(|(&kind, request)| Ok((kind, Twiddles::new(launcher, stream, request)?)))
-            .collect::<Result<_>>()?;
+            .collect::<Result<_>>();
+        let tables = match tables {
+            Err(Error::Kernels(cuzk_kernels::Error::Memory(error))) if error.is_out_of_memory() => {
+                return Err(Error::TooLittleMemory {
+                    needed: request.table_bytes(),
+                    free: launcher.device().usable()?,
+                });
+            }
+            tables => tables?,
+        };
         Ok(Self {
             root_generator: request.root_generator,
             max_log_n: request.max_log_n,
@@ -78,6 +88,21 @@ impl DevicePlan {
         found
             .map(|(_, tables)| tables)
             .ok_or(Error::NotPlanned { direction, points })
+    }
+
+    /// `a = a b`, element by element: of values, the values of the product.
+    ///
+    /// # Errors
+    /// [`Error::Kernels`] unless both are of one length.
+    pub fn multiply<O: Order>(
+        &self,
+        launcher: &dyn Launcher,
+        stream: &Stream,
+        a: &mut Elements<'_, O>,
+        b: &Elements<'_, O>,
+    ) -> Result<()> {
+        let (a, b) = (a.view_mut(), b.as_view());
+        Ok(ntt_vector::product_in_place(launcher, stream, a, b, None)?)
     }
 
     /// Transforms of 2^`log_n` elements side by side, in place: values on the domain to coefficients

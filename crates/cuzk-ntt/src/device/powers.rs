@@ -5,8 +5,9 @@ use cuzk_gpu_mem::{SharedBuf, Stream};
 use cuzk_kernels::{Launcher, ntt_vector};
 
 use super::error::{Result, check_len};
-use super::order::{Elements, Order};
+use super::order::Elements;
 use super::plan::DevicePlan;
+use crate::order::Order;
 
 impl DevicePlan {
     /// Exchanges the orders, in place.

@@ -11,38 +11,8 @@ use super::error::{Error, Result};
 use super::passes::{Chain, Source, Target};
 use super::plan::DevicePlan;
 use super::{Points, Scale};
+use crate::form::QuotientForm;
 use crate::transform::Direction;
-
-/// What the H sum of a key takes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum QuotientForm {
-    /// h's coefficients: tau-power keys (bellman, arkworks). Six transforms, three arrays.
-    Coefficients,
-    /// (a b - c)(g w^j): keys of circom and snarkjs. Six transforms, three arrays.
-    OddValues,
-    /// (a b)(g w^j): prepared keys, into which c is folded. Four transforms, two arrays.
-    OddProducts,
-}
-
-impl QuotientForm {
-    /// Arrays of n elements of 32 bytes that it works in, the result's included.
-    pub fn arrays(self) -> usize {
-        match self {
-            Self::Coefficients | Self::OddValues => 3,
-            Self::OddProducts => 2,
-        }
-    }
-
-    pub(super) fn transforms(self) -> &'static [(Direction, Points)] {
-        const INVERSE: (Direction, Points) = (Direction::Inverse, Points::Domain);
-        const ODD: (Direction, Points) = (Direction::Forward, Points::OddCoset);
-        const ODD_INVERSE: (Direction, Points) = (Direction::Inverse, Points::OddCoset);
-        match self {
-            Self::Coefficients => &[INVERSE, ODD, ODD_INVERSE],
-            Self::OddValues | Self::OddProducts => &[INVERSE, ODD],
-        }
-    }
-}
 
 /// The arrays of a quotient, each of n elements: A w and B w, of which entries from `rows` on are zero
 /// and are not read, and room for c where the form has three arrays.
@@ -56,6 +26,17 @@ pub struct QuotientArrays<'a, 'b, 'c> {
     pub c: Option<DeviceViewMut<'c, Fr>>,
     /// Entries of a and b that count, at most n.
     pub rows: usize,
+}
+
+/// The transforms that a form takes.
+pub(super) fn transforms(form: QuotientForm) -> &'static [(Direction, Points)] {
+    const INVERSE: (Direction, Points) = (Direction::Inverse, Points::Domain);
+    const ODD: (Direction, Points) = (Direction::Forward, Points::OddCoset);
+    const ODD_INVERSE: (Direction, Points) = (Direction::Inverse, Points::OddCoset);
+    match form {
+        QuotientForm::Coefficients => &[INVERSE, ODD, ODD_INVERSE],
+        QuotientForm::OddValues | QuotientForm::OddProducts => &[INVERSE, ODD],
+    }
 }
 
 impl DevicePlan {

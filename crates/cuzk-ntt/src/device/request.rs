@@ -3,7 +3,8 @@
 use cuzk_field::RootGenerator;
 use cuzk_kernels::ntt::{Points, TwiddlesRequest};
 
-use super::quotient::QuotientForm;
+use super::quotient::transforms;
+use crate::form::QuotientForm;
 use crate::transform::Direction;
 
 /// What a plan is made for.
@@ -39,7 +40,7 @@ impl PlanRequest {
         Self {
             root_generator,
             max_log_n: log_n,
-            transforms: form.transforms().to_vec(),
+            transforms: transforms(form).to_vec(),
             max_table_bytes: u64::MAX,
         }
     }

@@ -12,3 +12,4 @@ mod quotient;
 mod refusals;
 mod rig;
 mod transforms;
+mod twin;

@@ -1,21 +1,12 @@
 //! What plans and arrays take, and what is said where they do not fit.
 
 use cuzk_field::{Field as _, Fr, RootGenerator, Scalar};
-use cuzk_gpu_mem::{Device, GIB, OutOfMemory, Settings};
+use cuzk_gpu_mem::{Device, GIB, Settings};
 use cuzk_ntt::device::{DevicePlan, Error, PlanRequest, QuotientArrays, QuotientForm};
 
 use crate::rig::{Rig, everything};
 
 cuzk_testkit::on_both!(refusals_name_the_bytes, a_budget_of_twelve_gib);
-
-fn out_of_memory<T: std::fmt::Debug>(outcome: Result<T, Error>) -> OutOfMemory {
-    match outcome {
-        Err(Error::Kernels(cuzk_kernels::Error::Memory(cuzk_gpu_mem::Error::OutOfMemory(
-            error,
-        )))) => *error,
-        other => panic!("{other:?}"),
-    }
-}
 
 /// No card has these tables free, nor the emulated one those of 2^24.
 fn refusals_name_the_bytes(rig: &Rig) {
@@ -23,11 +14,12 @@ fn refusals_name_the_bytes(rig: &Rig) {
     request.transforms = request.transforms.repeat(4);
     let budget = rig.launcher.device().budget();
     let before = budget.state().held();
-    let error = out_of_memory(DevicePlan::new(&*rig.launcher, &rig.stream, &request));
-    let each = request.table_bytes() / request.transforms.len() as u64;
-    assert!(error.requested >= each, "{error}");
-    assert!(error.free + error.cached < error.requested, "{error}");
-    assert!(error.to_string().contains("wanted for twiddles"), "{error}");
+    let error = DevicePlan::new(&*rig.launcher, &rig.stream, &request).unwrap_err();
+    let Error::TooLittleMemory { needed, free } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(needed, request.table_bytes());
+    assert!(free < needed && free <= budget.state().limit, "{error}");
     rig.stream.synchronize().unwrap();
     rig.launcher
         .device()

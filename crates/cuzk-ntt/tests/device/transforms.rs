@@ -23,7 +23,7 @@ cuzk_testkit::on_both!(
 );
 
 /// arkworks' transforms, by the roots of either family.
-fn ark(family: RootGenerator, log_n: u32) -> Radix2EvaluationDomain<ark_bls12_381::Fr> {
+pub(crate) fn ark(family: RootGenerator, log_n: u32) -> Radix2EvaluationDomain<ark_bls12_381::Fr> {
     let root = family.root_of_unity(log_n).unwrap();
     Radix2EvaluationDomain {
         group_gen: root.to_ark(),
