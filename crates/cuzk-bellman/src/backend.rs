@@ -1,6 +1,7 @@
 //! Who makes the proofs.
 
 use cuzk_formats::{R1cs, Witness, proof};
+use cuzk_groth16::device::DeviceProver;
 use cuzk_groth16::{Circuit, ProveOptions, Proved, Prover};
 
 use crate::error::Error;
@@ -14,8 +15,8 @@ pub struct Job {
     pub options: ProveOptions,
 }
 
-/// Makes proofs of one circuit with one key: a [`Prover`], or what distributes partitions over
-/// devices.
+/// Makes proofs of one circuit with one key: a [`Prover`] on the CPU, a [`DeviceProver`] on a GPU, or what
+/// distributes partitions over devices: `Partitions`, of feature `sched`.
 pub trait Backend: Sync {
     /// Proves each of `jobs` and gives the proofs in their order; the first failure ends it.
     ///
@@ -43,6 +44,31 @@ impl Backend for Prover<'_> {
             Ok(self.prove(Circuit::R1cs(r1cs), &witness, &options)?)
         })
         .collect()
+    }
+}
+
+/// One after the other, on its GPU. The prover was made with the shape's constraint system.
+impl Backend for DeviceProver<'_, '_> {
+    fn prove_all(
+        &self,
+        r1cs: &R1cs,
+        jobs: &mut dyn Iterator<Item = Result<Job, Error>>,
+    ) -> Result<Vec<Proved>, Error> {
+        check_circuit(self.circuit(), r1cs)?;
+        jobs.map(|job| {
+            let Job { witness, options } = job?;
+            self.prove(&witness, &options)
+                .map_err(|error| Error::of_device(&error))
+        })
+        .collect()
+    }
+}
+
+/// That a prover was made for this constraint system: no proof of another one would verify, and nothing would say why.
+pub(crate) fn check_circuit(circuit: Option<&Circuit<'_>>, r1cs: &R1cs) -> Result<(), Error> {
+    match circuit {
+        Some(circuit) if !circuit.is_of(r1cs) => Err(Error::OtherCircuit),
+        _ => Ok(()),
     }
 }
 

@@ -107,4 +107,37 @@ pub enum Error {
     /// The prover's words.
     #[error(transparent)]
     Prover(#[from] cuzk_groth16::Error),
+    /// A backend that was made for one circuit is given another one's witness.
+    #[error(
+        "the circuit is not that of the prover: the prover was made with another constraint system than \
+         the shape's"
+    )]
+    OtherCircuit,
+    /// A GPU made no proof.
+    #[error("{what}")]
+    Device {
+        /// What the device said.
+        what: String,
+        /// Whether memory was short: another time, or elsewhere, the same may do.
+        is_out_of_memory: bool,
+    },
+    /// The scheduler made no proof.
+    #[error("{what}")]
+    Engine {
+        /// What it said.
+        what: String,
+    },
+}
+
+impl Error {
+    /// A device's error, or that of the proof on it.
+    pub(crate) fn of_device(error: &cuzk_groth16::device::Error) -> Self {
+        match error {
+            cuzk_groth16::device::Error::Proof(error) => Self::Prover(error.clone()),
+            error => Self::Device {
+                what: error.to_string(),
+                is_out_of_memory: error.is_out_of_memory(),
+            },
+        }
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! A circuit is recorded once as a [`Shape`], the way key generation synthesises it; a proof then takes
 //! only its witness. Keys are `.params` files, read by [`cuzk_formats::bellman::read_params`], or the
-//! library's own types. Proofs are made by a [`Backend`]: a `cuzk_groth16::Prover`, or what distributes
-//! partitions over devices.
+//! library's own types. Proofs are made by a [`Backend`]: a `cuzk_groth16::Prover` on the CPU, a
+//! `cuzk_groth16::device::DeviceProver` on a GPU, or `Partitions` over the devices of a scheduler.
 //!
 //! | feature, module | whose circuits and keys |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | `bellperson` | keys and proofs of bellperson 0.26 for them |
 //! | `bellman` | circuits of zkcrypto's bellman 0.15, keys and proofs of its groth16 0.2: Zcash |
 //! | `filecoin` | names and digests of Filecoin's parameter files |
+//! | `sched` | `Partitions`: a backend over the devices of `cuzk-sched` |
 //!
 //! What these libraries' provers take for granted is checked here: that a circuit is the same with and
 //! without a witness, that key and circuit belong together, that the witness satisfies the circuit, and
@@ -38,6 +39,8 @@ mod functions;
 mod histogram;
 #[cfg(any(feature = "bellman", feature = "bellperson"))]
 mod keys;
+#[cfg(feature = "sched")]
+mod partitions;
 mod recorder;
 mod shape;
 mod sink;
@@ -46,4 +49,6 @@ mod variable;
 pub use backend::{Backend, Job, to_bytes};
 pub use error::Error;
 pub use histogram::Histogram;
+#[cfg(feature = "sched")]
+pub use partitions::Partitions;
 pub use shape::Shape;

@@ -3,6 +3,7 @@
 use cuzk_formats::{AbMatrices, CoefficientTable, Matrix, QueryLayout, QueryVariables, R1cs};
 use rayon::prelude::*;
 
+use crate::compare::first_differing_row;
 use crate::error::Error;
 use crate::key::KeyHeader;
 use crate::rows::Rows;
@@ -27,6 +28,15 @@ pub enum Circuit<'a> {
 }
 
 impl Circuit<'_> {
+    /// Whether it is this constraint system, or the matrices of it. Rows are of none.
+    pub fn is_of(&self, r1cs: &R1cs) -> bool {
+        match self {
+            Self::R1cs(own) => std::ptr::eq(*own, r1cs) || *own == r1cs,
+            Self::Matrices(matrices) => first_differing_row(r1cs, matrices).is_none(),
+            Self::Rows { .. } => false,
+        }
+    }
+
     /// Holds the circuit's counts against the key's.
     pub(crate) fn check(&self, key: &KeyHeader) -> Result<(), Error> {
         let same = |what, key, circuit| {

@@ -40,6 +40,11 @@ impl StageCallback {
     pub fn new(callback: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(callback))
     }
+
+    /// Tells it of a stage.
+    pub fn tell(&self, stage: &'static str) {
+        (self.0)(stage);
+    }
 }
 
 impl std::fmt::Debug for StageCallback {
@@ -59,7 +64,7 @@ impl StopCheck {
     }
 
     /// The answer.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         (self.0)()
     }
 }
@@ -102,8 +107,8 @@ impl Clock {
         if self.stop.as_ref().is_some_and(StopCheck::is_stopped) {
             return Err(Error::Stopped);
         }
-        if let Some(StageCallback(callback)) = &self.callback {
-            callback(name);
+        if let Some(callback) = &self.callback {
+            callback.tell(name);
         }
         let start = Instant::now();
         let result = work();

@@ -43,6 +43,6 @@ pub use message::{Event, JobId, PartId, Phase};
 pub use options::{
     DeviceOptions, JobOptions, Lane, Observer, OnDeviceError, Options, Priority, Role, Watchdog,
 };
-pub use proofs::{ProofError, Proofs, Statement};
+pub use proofs::{Evaluated, ProofError, Proofs, Statement};
 pub use scheduler::{Scheduler, StartError, Status};
 pub use work::{Context, Demand, Fault, Place, Preparation, Section, Staging, Stopped, Work};

@@ -38,7 +38,7 @@ fn product(a: u64, b: u64) -> Scalar {
 }
 
 /// `testdata/mul1`: c = a b, with c public; a wrong c where that is asked for.
-fn statement(a: u64, b: u64, wrong: u64) -> Statement {
+fn statement(a: u64, b: u64, wrong: u64) -> Statement<'static> {
     Statement::Witness(Arc::new(Witness::new(vec![
         Scalar::ONE,
         product(a, b + wrong),

@@ -1,14 +1,17 @@
 //! Real proofs on the CPU.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cuzk_field::{Fr, Scalar};
-use cuzk_formats::{BytesSource, LoadOptions, Witness, r1cs, zkey};
-use cuzk_groth16::{Circuit, Error as Groth16, Prover, Verifier};
+use cuzk_formats::{BytesSource, LoadOptions, Matrix, Witness, r1cs, zkey};
+use cuzk_groth16::{
+    Blinding, Circuit, Error as Groth16, ProveOptions, Proved, Prover, Rows, StageCallback,
+    Verifier,
+};
 use cuzk_sched::timeline::{Report, Run, chrome, svg};
 use cuzk_sched::{
-    DeviceOptions, JobError, JobOptions, Options, Phase, Place, ProofError, Proofs, Scheduler,
-    Statement,
+    DeviceOptions, Evaluated, JobError, JobOptions, Options, Phase, Place, ProofError, Proofs,
+    Scheduler, Statement,
 };
 
 /// `testdata/mul1`: c = a b, with c public.
@@ -49,7 +52,7 @@ fn witness(a: u64, b: u64) -> Witness {
     ])
 }
 
-fn statement(a: u64, b: u64) -> Statement {
+fn statement(a: u64, b: u64) -> Statement<'static> {
     Statement::Witness(Arc::new(witness(a, b)))
 }
 
@@ -186,6 +189,89 @@ fn a_bad_witness_fails_its_own_job_alone() {
             }) => assert_eq!(what, "no such file"),
             other => panic!("{other:?}"),
         }
+    });
+}
+
+fn prove<'k>(
+    scheduler: &Scheduler<Proofs<'k>>,
+    proofs: &Arc<Proofs<'k>>,
+    statement: Statement<'k>,
+) -> Result<Proved, ProofError> {
+    let job = scheduler.submit(proofs, vec![statement], JobOptions::default());
+    match job.unwrap().wait() {
+        Ok(finished) => Ok(finished.outputs.into_iter().next().unwrap()),
+        Err(JobError::Failed { error, .. }) => Err(error),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// r and s, callbacks and rows of the caller's.
+#[test]
+fn a_partition_has_options_and_rows_of_its_own() {
+    let mul = Mul::load();
+    let (told, blinding) = (Arc::new(Mutex::new(Vec::new())), || {
+        Blinding::from_caller(Fr::from(5).into(), Fr::from(6).into())
+    });
+    let stages = Arc::clone(&told);
+    let options = ProveOptions::default()
+        .with_blinding(blinding())
+        .with_stage_callback(StageCallback::new(move |stage| {
+            stages.lock().unwrap().push(stage);
+        }));
+    let prover = Prover::new(&mul.key.key).unwrap();
+    let expected = prover
+        .prove(Circuit::R1cs(&mul.r1cs), &witness(3, 4), &options)
+        .unwrap();
+    told.lock().unwrap().clear();
+
+    // The one constraint, and the rows of the two inputs.
+    let evaluated = |error: u64| {
+        let witness = witness(3, 4);
+        let value = |column: u32| Fr::from(witness.values()[column as usize]);
+        let row = |matrix: &Matrix| {
+            let coefficient = |id: u32| mul.r1cs.coefficients.values()[id as usize];
+            let terms = matrix.row(0);
+            terms.fold(Fr::default(), |sum, (x, id)| {
+                sum + coefficient(id) * value(x)
+            })
+        };
+        let a = vec![row(&mul.r1cs.a) + Fr::from(error), value(0), value(1)];
+        let b = vec![row(&mul.r1cs.b), Fr::default(), Fr::default()];
+        Ok(Evaluated {
+            rows: Rows::new(a, b)?,
+            witness,
+            options: ProveOptions::default().with_blinding(blinding()),
+        })
+    };
+    let none = Circuit::Rows {
+        rows: Rows::new(Vec::new(), Vec::new()).unwrap(),
+        variables: None,
+    };
+    let by_rows = Arc::new(Proofs::new(Prover::new(&mul.key.key).unwrap(), none));
+    std::thread::scope(|scope| {
+        let scheduler = Scheduler::start_in(scope, on_cpu()).unwrap();
+        let of_r1cs = mul.proofs();
+        let prove = |proofs, statement| prove(&scheduler, proofs, statement);
+        let with = Statement::With(Arc::new(witness(3, 4)), options.clone());
+        let found = prove(&of_r1cs, with).unwrap();
+        assert_eq!(found.proof, expected.proof);
+        assert!(found.verified);
+        assert!(told.lock().unwrap().contains(&"quotient"));
+        let unverified = options.clone().without_verification();
+        let with = Statement::With(Arc::new(witness(3, 4)), unverified);
+        assert!(!prove(&of_r1cs, with).unwrap().verified);
+
+        let right = || Statement::Evaluate(Box::new(|| evaluated(0)));
+        assert_eq!(prove(&by_rows, right()).unwrap().proof, expected.proof);
+        // Rows that are not the witness's.
+        let wrong = Statement::Evaluate(Box::new(|| evaluated(1)));
+        let error = prove(&by_rows, wrong).unwrap_err();
+        assert!(error.to_string().contains("failed its own verification"));
+        // Rows beside a circuit, and neither.
+        let error = prove(&of_r1cs, right()).unwrap_err();
+        assert!(error.to_string().ends_with("rows are given beside it"));
+        let error = prove(&by_rows, statement(3, 4)).unwrap_err();
+        assert!(error.to_string().ends_with("neither matrices nor rows"));
     });
 }
 

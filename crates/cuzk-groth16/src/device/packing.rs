@@ -91,6 +91,20 @@ impl DeviceProver<'_, '_> {
         witness: &Witness,
         options: &ProveOptions,
     ) -> Result<DevicePacked> {
+        self.pack_rows_leaving(0, rows, witness, options)
+    }
+
+    /// [`DeviceProver::pack_leaving`] with rows that the caller has evaluated.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::prove`].
+    pub fn pack_rows_leaving(
+        &self,
+        bytes: u64,
+        rows: &Rows,
+        witness: &Witness,
+        options: &ProveOptions,
+    ) -> Result<DevicePacked> {
         let (expected, found) = (self.setup.header.domain_size, rows.len());
         if found > expected {
             return Err(Error::CircuitMismatch {
@@ -102,7 +116,7 @@ impl DeviceProver<'_, '_> {
         }
         let mut clock = Clock::new(options);
         let rows = clock.run("pin rows", || self.pin(rows))??;
-        self.pack_from(Some(rows), witness.values(), 0, clock)
+        self.pack_from(Some(rows), witness.values(), bytes, clock)
     }
 
     fn pin(&self, rows: &Rows) -> Result<HostRows> {

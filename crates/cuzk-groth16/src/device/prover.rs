@@ -187,6 +187,11 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         &self.key
     }
 
+    /// Its circuit; none where rows are evaluated by the caller.
+    pub fn circuit(&self) -> Option<&Circuit<'c>> {
+        self.circuit.as_ref()
+    }
+
     pub(super) fn shared_key(&self) -> Arc<DeviceKey> {
         Arc::clone(&self.key)
     }

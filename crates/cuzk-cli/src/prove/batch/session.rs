@@ -120,7 +120,7 @@ impl Session<'_> {
         }
     }
 
-    fn statements(&self, number: usize) -> Result<Vec<Statement>, Failure> {
+    fn statements(&self, number: usize) -> Result<Vec<Statement<'static>>, Failure> {
         let first = number * self.batch.partitions;
         (first..first + self.batch.partitions)
             .map(|partition| match self.batch.entries.get(partition) {

@@ -1,5 +1,7 @@
 //! Groth16 proofs as the engine's work.
 
+mod statement;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -7,10 +9,11 @@ use cuzk_formats::Witness;
 use cuzk_gpu_mem::Device;
 use cuzk_groth16::device::{self, DeviceComputed, DevicePacked, DeviceProver, DeviceStaged, Gpu};
 use cuzk_groth16::{
-    Circuit, ComputedProof, Error as Groth16, ProveOptions, Proved, Prover, StageCallback,
+    Circuit, ComputedProof, Error as Groth16, ProveOptions, Proved, Prover, Rows, StageCallback,
     StagedProof, StopCheck, Verifier,
 };
 
+pub use self::statement::{Evaluated, ProofError, Statement};
 use crate::work::{Context, Demand, Fault, Place, Preparation, Section, Staging, Work};
 
 /// What is proved: a key's provers, on the CPU or on GPUs, and the circuit. One is made for any
@@ -29,78 +32,43 @@ struct OnDevice<'k> {
     prover: DeviceProver<'k, 'k>,
 }
 
-/// One partition: a witness, in memory or to be had when its turn comes, so that a long list of
-/// them is not in memory all at once.
-pub enum Statement {
-    /// In memory.
-    Witness(Arc<Witness>),
-    /// Loaded while staging.
-    Load(Box<dyn Fn() -> Result<Witness, String> + Send + Sync>),
-}
-
-impl std::fmt::Debug for Statement {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Witness(_) => "Statement::Witness(..)",
-            Self::Load(_) => "Statement::Load(..)",
-        })
-    }
-}
-
-/// Why there is no proof.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProofError {
-    /// The prover's words.
-    #[error(transparent)]
-    Groth16(#[from] Groth16),
-    /// A witness that could not be loaded.
-    #[error("{0}")]
-    Load(String),
-    /// The device's words.
-    #[error(transparent)]
-    Device(Arc<device::Error>),
-    /// There is no prover for this place.
-    #[error("there is no prover for this place")]
-    NoProver,
-}
-
-impl From<cuzk_gpu_mem::Error> for ProofError {
-    fn from(error: cuzk_gpu_mem::Error) -> Self {
-        Self::Device(Arc::new(error.into()))
-    }
+/// A partition whose witness is there.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    witness: Arc<Witness>,
+    options: ProveOptions,
 }
 
 /// A partition before its first phase.
 #[derive(Debug)]
 pub enum Prepared {
-    /// On the CPU.
-    Cpu(Arc<Witness>),
-    /// For a GPU: the witness in pinned memory.
-    Device(Box<DevicePacked>, Arc<Witness>),
+    /// On the CPU, with rows where the caller has evaluated them.
+    Cpu(Partition, Option<Rows>),
+    /// For a GPU: the witness in pinned memory, and rows if there are any.
+    Device(Box<DevicePacked>, Partition),
 }
 
 /// A partition between its phases.
 #[derive(Debug)]
 pub enum Staged {
     /// On the CPU.
-    Cpu(Box<StagedProof>, Arc<Witness>),
+    Cpu(Box<StagedProof>, Partition),
     /// On a GPU.
-    Device(Box<DeviceStaged>, Arc<Witness>),
+    Device(Box<DeviceStaged>, Partition),
 }
 
 /// A partition between its phases.
 #[derive(Debug)]
 pub enum Computed {
     /// On the CPU.
-    Cpu(Box<ComputedProof>),
+    Cpu(Box<ComputedProof>, Partition),
     /// On a GPU.
-    Device(Box<DeviceComputed>, Arc<Witness>),
+    Device(Box<DeviceComputed>, Partition),
 }
 
 impl<'k> Proofs<'k> {
-    /// Proofs of `circuit` with this prover's key, on the CPU. `Circuit::Rows` is of one witness only
-    /// and has no place here.
+    /// Proofs of `circuit` with this prover's key, on the CPU. Of `Circuit::Rows` the variables matter, not the rows: those
+    /// come with [`Statement::Evaluate`].
     pub fn new(prover: Prover<'k>, circuit: Circuit<'k>) -> Self {
         let (rows, values) = (
             prover.key().domain_size as u64,
@@ -132,6 +100,12 @@ impl<'k> Proofs<'k> {
         self
     }
 
+    /// The circuits of its provers, where they have one: they are the same.
+    pub fn circuits(&self) -> impl Iterator<Item = &Circuit<'k>> {
+        let on_cpu = self.cpu.iter().map(|(_, circuit)| circuit);
+        on_cpu.chain(self.gpus.iter().filter_map(|on| on.prover.circuit()))
+    }
+
     /// The verifier of all its proofs.
     pub fn verifier(&self) -> &Verifier {
         &self.verifier
@@ -157,10 +131,11 @@ impl<'k> Proofs<'k> {
         self.cpu.as_ref().ok_or(Fault::Input(ProofError::NoProver))
     }
 
-    /// Runs a phase; its stages go into the timeline.
+    /// Runs a phase with the options of its partition; its stages go into the timeline.
     fn phase<T, E>(
         &self,
         context: &Context<'_>,
+        own: &ProveOptions,
         verify: bool,
         run: impl FnOnce(&ProveOptions) -> Result<T, E>,
     ) -> Result<T, Fault<ProofError>>
@@ -169,9 +144,18 @@ impl<'k> Proofs<'k> {
     {
         let begun: Arc<Mutex<Vec<(&'static str, Instant)>>> = Arc::default();
         let begins = Arc::clone(&begun);
-        let note = move |stage| lock(&begins).push((stage, Instant::now()));
-        let mut options = ProveOptions::default()
-            .with_stop_check(StopCheck::new(context.stop_check()))
+        let callback = own.on_stage.clone();
+        let note = move |stage| {
+            lock(&begins).push((stage, Instant::now()));
+            if let Some(callback) = &callback {
+                callback.tell(stage);
+            }
+        };
+        let (is_stopped, stop) = (context.stop_check(), own.stop.clone());
+        let is_stopped = move || is_stopped() || stop.as_ref().is_some_and(StopCheck::is_stopped);
+        let mut options = own
+            .clone()
+            .with_stop_check(StopCheck::new(is_stopped))
             .with_stage_callback(StageCallback::new(note));
         options.verify = verify;
         let result = run(&options);
@@ -186,15 +170,51 @@ impl<'k> Proofs<'k> {
         result.map_err(|error| fault(error.into()))
     }
 
-    fn witness(part: &Statement, context: &Context<'_>) -> Result<Arc<Witness>, Fault<ProofError>> {
+    /// The partition's witness and, where the caller has evaluated them, rows.
+    fn partition(
+        part: &Statement<'_>,
+        context: &Context<'_>,
+    ) -> Result<(Partition, Option<Rows>), Fault<ProofError>> {
+        let of = |witness, options| Partition { witness, options };
         match part {
-            Statement::Witness(witness) => Ok(Arc::clone(witness)),
+            Statement::Witness(witness) => {
+                Ok((of(Arc::clone(witness), ProveOptions::default()), None))
+            }
+            Statement::With(witness, options) => {
+                Ok((of(Arc::clone(witness), options.clone()), None))
+            }
             Statement::Load(load) => {
                 let loaded = context.span("load witness", load);
                 let witness = loaded.map_err(|what| Fault::Input(ProofError::Load(what)))?;
-                Ok(Arc::new(witness))
+                Ok((of(Arc::new(witness), ProveOptions::default()), None))
+            }
+            Statement::Evaluate(evaluate) => {
+                let evaluated = context.span("evaluate", evaluate).map_err(Fault::Input)?;
+                let Evaluated {
+                    rows,
+                    witness,
+                    options,
+                } = evaluated;
+                Ok((of(Arc::new(witness), options), Some(rows)))
             }
         }
+    }
+}
+
+/// The circuit of one partition.
+fn with_rows<'c>(circuit: &Circuit<'c>, rows: Option<Rows>) -> Result<Circuit<'c>, Groth16> {
+    match (circuit, rows) {
+        (Circuit::Rows { variables, .. }, Some(rows)) => Ok(Circuit::Rows {
+            rows,
+            variables: *variables,
+        }),
+        (Circuit::Rows { .. }, None) => Err(Groth16::Circuit {
+            what: "it has neither matrices nor rows".into(),
+        }),
+        (circuit, None) => Ok(circuit.clone()),
+        (_, Some(_)) => Err(Groth16::Circuit {
+            what: "rows are given beside it".into(),
+        }),
     }
 }
 
@@ -213,49 +233,57 @@ fn fault(error: device::Error) -> Fault<ProofError> {
     }
 }
 
-impl Work for Proofs<'_> {
-    type Part = Statement;
+impl<'k> Work for Proofs<'k> {
+    type Part = Statement<'k>;
     type Prepared = Prepared;
     type Staged = Staged;
     type Computed = Computed;
     type Output = Proved;
     type Error = ProofError;
 
-    fn demand(&self, part: &Statement, place: &Place) -> Option<Demand> {
+    fn demand(&self, part: &Statement<'k>, place: &Place) -> Option<Demand> {
         match place {
             Place::Cpu => self.cpu.as_ref().map(|_| Demand {
                 host_bytes: self.host_bytes,
                 ..Demand::default()
             }),
-            Place::Device(device) => self.on(device).map(|OnDevice { prover, .. }| Demand {
-                compute_bytes: prover.key().plan().section_bytes(),
-                pinned_bytes: prover.pinned_bytes_at_most(),
-                host_bytes: match part {
-                    Statement::Witness(_) => 0,
-                    Statement::Load(_) => 32 * prover.key().header().num_variables as u64,
-                },
-                ..Demand::default()
+            Place::Device(device) => self.on(device).map(|OnDevice { prover, .. }| {
+                let header = prover.key().header();
+                let (values, rows) = (header.num_variables as u64, header.domain_size as u64);
+                let (pinned_rows, host_values) = match part {
+                    Statement::Witness(_) | Statement::With(..) => (0, 0),
+                    Statement::Load(_) => (0, values),
+                    Statement::Evaluate(_) => (2 * rows, values + 3 * rows),
+                };
+                Demand {
+                    compute_bytes: prover.key().plan().section_bytes(),
+                    pinned_bytes: prover.pinned_bytes_at_most() + 32 * pinned_rows,
+                    host_bytes: 32 * host_values,
+                    ..Demand::default()
+                }
             }),
         }
     }
 
     fn prepare(
         &self,
-        part: &Statement,
+        part: &Statement<'k>,
         context: &Context<'_>,
     ) -> Result<Preparation<Prepared>, Fault<ProofError>> {
-        let witness = Self::witness(part, context)?;
+        let (partition, rows) = Self::partition(part, context)?;
         context.check()?;
         if let Place::Cpu = context.place() {
             return Ok(Preparation {
-                prepared: Prepared::Cpu(witness),
+                prepared: Prepared::Cpu(partition, rows),
                 demand: None,
             });
         }
         let OnDevice { prover, .. } = self.here(context)?;
         let keep = context.keep_device_bytes();
-        let packed = self.phase(context, false, |options| {
-            prover.pack_leaving(keep, &witness, options)
+        let witness = &partition.witness;
+        let packed = self.phase(context, &partition.options, false, |options| match &rows {
+            None => prover.pack_leaving(keep, witness, options),
+            Some(rows) => prover.pack_rows_leaving(keep, rows, witness, options),
         })?;
         let demand = Demand {
             staging: packed.staging().to_vec(),
@@ -263,32 +291,33 @@ impl Work for Proofs<'_> {
             ..Demand::default()
         };
         Ok(Preparation {
-            prepared: Prepared::Device(Box::new(packed), witness),
+            prepared: Prepared::Device(Box::new(packed), partition),
             demand: Some(demand),
         })
     }
 
     fn stage(
         &self,
-        _part: &Statement,
+        _part: &Statement<'k>,
         prepared: Prepared,
         context: &Context<'_>,
         staging: Staging<'_>,
     ) -> Result<Staged, Fault<ProofError>> {
         match (prepared, staging) {
-            (Prepared::Cpu(witness), Staging::Cpu) => {
+            (Prepared::Cpu(partition, rows), Staging::Cpu) => {
                 let (prover, circuit) = self.cpu()?;
-                let proof = self.phase(context, false, |options| {
-                    prover.stage(circuit.clone(), &witness, options)
+                let Partition { witness, options } = &partition;
+                let proof = self.phase(context, options, false, |options| {
+                    prover.stage(with_rows(circuit, rows)?, witness, options)
                 })?;
-                Ok(Staged::Cpu(Box::new(proof), witness))
+                Ok(Staged::Cpu(Box::new(proof), partition))
             }
-            (Prepared::Device(packed, witness), Staging::Device { admission, upload }) => {
+            (Prepared::Device(packed, partition), Staging::Device { admission, upload }) => {
                 let OnDevice { prover, .. } = self.here(context)?;
-                let proof = self.phase(context, false, |options| {
+                let proof = self.phase(context, &partition.options, false, |options| {
                     prover.stage_admitted(*packed, admission, upload, options)
                 })?;
-                Ok(Staged::Device(Box::new(proof), witness))
+                Ok(Staged::Device(Box::new(proof), partition))
             }
             // The engine has brought it to another place.
             _ => Err(Fault::Input(ProofError::NoProver)),
@@ -297,25 +326,26 @@ impl Work for Proofs<'_> {
 
     fn compute(
         &self,
-        _part: &Statement,
+        _part: &Statement<'k>,
         staged: Staged,
         context: &Context<'_>,
         section: Section<'_, '_>,
     ) -> Result<Computed, Fault<ProofError>> {
         match (staged, section) {
-            (Staged::Cpu(proof, witness), Section::Cpu) => {
+            (Staged::Cpu(proof, partition), Section::Cpu) => {
                 let (prover, _) = self.cpu()?;
-                let computed = self.phase(context, false, |options| {
-                    prover.compute(*proof, &witness, options)
+                let Partition { witness, options } = &partition;
+                let computed = self.phase(context, options, false, |options| {
+                    prover.compute(*proof, witness, options)
                 })?;
-                Ok(Computed::Cpu(Box::new(computed)))
+                Ok(Computed::Cpu(Box::new(computed), partition))
             }
-            (Staged::Device(proof, witness), Section::Device(cx)) => {
+            (Staged::Device(proof, partition), Section::Device(cx)) => {
                 let OnDevice { prover, .. } = self.here(context)?;
-                let computed = self.phase(context, false, |options| {
+                let computed = self.phase(context, &partition.options, false, |options| {
                     prover.compute_in(cx, *proof, options, context.recorder())
                 })?;
-                Ok(Computed::Device(Box::new(computed), witness))
+                Ok(Computed::Device(Box::new(computed), partition))
             }
             _ => Err(Fault::Input(ProofError::NoProver)),
         }
@@ -323,20 +353,23 @@ impl Work for Proofs<'_> {
 
     fn finish(
         &self,
-        _part: &Statement,
+        part: &Statement<'k>,
         computed: Computed,
         context: &Context<'_>,
     ) -> Result<Proved, Fault<ProofError>> {
         match computed {
-            Computed::Cpu(computed) => {
+            Computed::Cpu(computed, Partition { options, .. }) => {
                 let (prover, _) = self.cpu()?;
-                self.phase(context, false, |options| prover.finish(*computed, options))
+                self.phase(context, &options, false, |options| {
+                    prover.finish(*computed, options)
+                })
             }
             // That the witness satisfies the circuit is found out here: its prover names the first
             // constraint that is violated.
-            Computed::Device(computed, witness) => {
+            Computed::Device(computed, Partition { witness, options }) => {
                 let OnDevice { prover, .. } = self.here(context)?;
-                self.phase(context, context.verifies(), |options| {
+                let verify = context.verifies() && part.verifies();
+                self.phase(context, &options, verify, |options| {
                     prover.finish(*computed, &witness, options)
                 })
             }
@@ -345,11 +378,11 @@ impl Work for Proofs<'_> {
 
     fn verify(
         &self,
-        _part: &Statement,
+        part: &Statement<'k>,
         proved: &mut Proved,
         context: &Context<'_>,
     ) -> Result<(), Fault<ProofError>> {
-        if proved.verified {
+        if proved.verified || !part.verifies() {
             return Ok(());
         }
         let witness_checked = matches!(self.cpu, Some((_, Circuit::R1cs(_))));

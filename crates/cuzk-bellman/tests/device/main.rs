@@ -1,0 +1,79 @@
+//! Circuits of both libraries on the emulated device, and on a card where there is one: proofs byte for byte as the
+//! libraries make them, and what is refused.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bellman;
+mod bellpepper;
+mod partitions;
+
+use std::sync::{Arc, OnceLock};
+
+use cuzk_gpu_mem::driver::SimDriver;
+use cuzk_gpu_mem::{Device, DeviceInfo, GIB, Settings, list};
+use cuzk_groth16::device::Gpu;
+
+use common::{Form, InB};
+
+/// A device to prove on, the same for all tests of a process.
+struct Rig {
+    gpu: &'static Gpu,
+    is_card: bool,
+}
+
+impl Rig {
+    fn emulated() -> Self {
+        static GPU: OnceLock<Gpu> = OnceLock::new();
+        Self {
+            gpu: GPU.get_or_init(|| emulated_gpu(0)),
+            is_card: false,
+        }
+    }
+
+    fn card() -> Option<Self> {
+        static GPU: OnceLock<Gpu> = OnceLock::new();
+        if let Err(reason) = list() {
+            cuzk_testkit::no_gpu(&reason);
+            return None;
+        }
+        let open = || Gpu::new(&Device::open_first(&Settings::default()).unwrap()).unwrap();
+        Some(Self {
+            gpu: GPU.get_or_init(open),
+            is_card: true,
+        })
+    }
+
+    /// The small circuits; an emulated proof takes half a second.
+    fn forms(&self) -> Vec<Form> {
+        match self.is_card {
+            true => common::forms().collect(),
+            false => vec![Form {
+                aux: 3,
+                inputs: 2,
+                in_b: InB::One,
+                cancelling: true,
+            }],
+        }
+    }
+}
+
+fn emulated_gpu(ordinal: u32) -> Gpu {
+    let settings = Settings {
+        reserve: 0,
+        ..Settings::default()
+    };
+    let info = DeviceInfo {
+        ordinal,
+        ..DeviceInfo::simulated(2 * GIB)
+    };
+    let driver = Arc::new(SimDriver::with_info(info, true));
+    Gpu::new(&Device::with_driver(driver, settings).unwrap()).unwrap()
+}
+
+const FORM: Form = Form {
+    aux: 9,
+    inputs: 3,
+    in_b: InB::Public,
+    cancelling: true,
+};
