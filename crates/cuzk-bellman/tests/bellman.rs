@@ -51,6 +51,7 @@ fn proofs_are_those_of_bellman() {
         let key = ours::proving_key(&parameters).unwrap();
         let shape = ours::record(blank).unwrap();
         let prover = Prover::new(&key).unwrap();
+        // With 0 all variables are.
         for first in [0, 11] {
             let circuit = Chain::with(form, first);
             let proved = ours::prove(&prover, &shape, circuit.clone(), &options())

@@ -69,6 +69,7 @@ fn proofs_are_those_of_bellperson() {
         assert_eq!(shape.r1cs().num_inputs, form.inputs);
         assert_eq!(shape.r1cs().num_variables, form.inputs + form.aux);
         let prover = Prover::new(&key).unwrap();
+        // With 0 all variables are.
         for first in [0, 11] {
             let circuit = Chain::with(form, first);
             let proved = bellpepper::prove(&prover, &shape, circuit.clone(), &options())
@@ -325,7 +326,7 @@ fn a_flipped_byte_is_found() {
     assert!(refused[0] > 50, "{refused:?}");
 }
 
-/// Filecoin's PoRep synthesises in parts where the constraint system lets it.
+/// Filecoin's PoSt synthesises in parts where the constraint system lets it.
 #[test]
 fn circuits_synthesised_in_parts_prove() {
     #[derive(Clone)]

@@ -20,21 +20,22 @@ pub(crate) enum InB {
     NoInput,
     /// The constant alone.
     One,
-    /// The public ones; the constant, if there are none.
+    /// The constant and the public ones.
     Public,
+    /// The last public one, without the constant.
+    LastPublic,
 }
 
 /// Every number of variables with every number and place of inputs; terms cancel in every other form.
 pub(crate) fn forms() -> impl Iterator<Item = Form> {
-    let mut cancelling = false;
-    let in_b = [InB::NoInput, InB::One, InB::Public];
-    (0..6 * 3 * 3).map(move |form| {
-        cancelling = !cancelling;
+    let in_b = [InB::NoInput, InB::One, InB::Public, InB::LastPublic];
+    (0..6 * 4 * 3).map(move |form| {
+        let (aux, place, inputs) = (form / 12, form / 3 % 4, form % 3);
         Form {
-            aux: [1, 2, 3, 63, 64, 65][form / 9],
-            inputs: 1 + form % 3,
-            in_b: in_b[form / 3 % 3],
-            cancelling,
+            aux: [1, 2, 3, 63, 64, 65][aux],
+            inputs: 1 + inputs,
+            in_b: in_b[place],
+            cancelling: (aux + place + inputs) % 2 == 0,
         }
     })
 }
@@ -119,6 +120,13 @@ macro_rules! circuits {
                         cs.alloc_input(|| format!("p {j}"), || value.ok_or_else(missing))
                     })
                     .collect::<Result<Vec<_>, _>>()?;
+                let extra = |lc: LinearCombination<$Scalar>, variable| {
+                    if form.cancelling {
+                        lc + (scalar(7), variable) - (scalar(7), variable)
+                    } else {
+                        lc
+                    }
+                };
                 for i in 0..form.aux - 1 {
                     let factor = 3 + i as u64;
                     let (x, early) = (values[i], values[i / 2]);
@@ -144,20 +152,14 @@ macro_rules! circuits {
                                 lc
                             }
                         },
-                        |lc| {
-                            let lc = lc + vars[i] + (scalar(factor), vars[i / 2]);
-                            if form.cancelling {
-                                lc + (scalar(7), vars[0]) - (scalar(7), vars[0])
-                            } else {
-                                lc
-                            }
-                        },
+                        |lc| extra(lc + vars[i] + (scalar(factor), vars[i / 2]), vars[0]),
                         |lc| lc + next,
                     );
                     values.push(value);
                     vars.push(next);
                 }
                 for (j, p) in public.iter().enumerate() {
+                    let is_last = j + 1 == public.len();
                     let j = scalar(1 + j as u64);
                     cs.enforce(
                         || format!("public {j:?}"),
@@ -166,6 +168,8 @@ macro_rules! circuits {
                             InB::NoInput => lc + vars[0],
                             InB::One => lc + CS::one(),
                             InB::Public => lc + *p + vars[0],
+                            InB::LastPublic if is_last => lc + *p + vars[0],
+                            InB::LastPublic => lc + vars[0],
                         },
                         |lc| lc,
                     );
@@ -175,14 +179,19 @@ macro_rules! circuits {
                     lc + last + (scalar(2), last) - (scalar(3), last)
                 };
                 // 0 = 0, so that the last variable occurs in A, and something in B.
-                cs.enforce(|| "last in A", |lc| lc + last, |lc| lc, |lc| lc);
+                cs.enforce(
+                    || "last in A",
+                    |lc| extra(lc + last, last),
+                    |lc| lc,
+                    |lc| lc,
+                );
                 cs.enforce(
                     || "first in B",
                     |lc| lc,
                     |lc| match (fault, form.in_b) {
                         (Fault::CancelsEverywhere, _) => cancelled(lc) + vars[0],
-                        (_, InB::NoInput) => lc + vars[0],
-                        (_, _) => lc + vars[0] + (scalar(5), CS::one()),
+                        (_, InB::NoInput | InB::LastPublic) => extra(lc + vars[0], vars[0]),
+                        (_, _) => extra(lc + vars[0] + (scalar(5), CS::one()), vars[0]),
                     },
                     |lc| lc,
                 );
