@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::repo;
+use crate::{porep, repo};
 
 /// The tests of bellperson that prove with feature `cuda-supraseal`.
 const TESTS: &[&str] = &["mimc", "minroot", "groth16_aggregation"];
@@ -23,8 +23,16 @@ fn zzz_proofs_made_by_cuzk() {
 "#;
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
+    if let Some((first, options)) = args.split_first()
+        && first == "porep"
+    {
+        return porep::run(options, Some("dropin"));
+    }
     if let Some(unknown) = args.iter().find(|arg| !TESTS.contains(&arg.as_str())) {
-        bail!("unknown test {unknown}; there are {}", TESTS.join(", "));
+        bail!(
+            "unknown test {unknown}; there are {}, and porep",
+            TESTS.join(", ")
+        );
     }
     let chosen: Vec<&str> = TESTS
         .iter()

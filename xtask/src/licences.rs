@@ -6,9 +6,15 @@ use serde_json::Value;
 use crate::repo;
 
 pub(crate) fn check() -> Result<()> {
+    check_of(&["metadata", "--format-version=1"], &[])
+}
+
+/// The packages that `cargo` lists with these arguments; `also` are licences besides those of the list.
+pub(crate) fn check_of(arguments: &[&str], also: &[&str]) -> Result<()> {
     let config = std::fs::read_to_string(repo::root().join("deny.toml"))?;
-    let allowed = allowed(&config).context("deny.toml has no list `allow`")?;
-    let text = repo::output(repo::cargo().args(["metadata", "--format-version=1"]))?;
+    let mut allowed = allowed(&config).context("deny.toml has no list `allow`")?;
+    allowed.extend(also);
+    let text = repo::output(repo::cargo().args(arguments))?;
     let metadata: Value = serde_json::from_str(&text)?;
     let packages = metadata["packages"]
         .as_array()

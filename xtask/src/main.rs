@@ -19,6 +19,7 @@ mod kernels;
 mod licences;
 mod node;
 mod policy;
+mod porep;
 mod prove;
 mod repo;
 mod steps;
@@ -52,6 +53,10 @@ Usage: cargo xtask COMMAND
   doctor                what this machine has of what cuzk can use
   dropin [TEST ..]      bellperson's own tests mimc, minroot and groth16_aggregation with feature
                         cuda-supraseal and our supraseal-c2 patched in; builds some 200 crates
+  dropin porep [OPTION ..]
+                        the circuits of `cargo xtask porep` through it, beside both other provers
+  porep [OPTION ..]     Filecoin's PoRep at a sector of 2 KiB, and its PoSt: sealed, proved by cuzk and by
+                        bellperson, compared; builds some 250 crates; the options: porep --help
   check                 format, crate edges, licences and policy: no build
   interop [DIR]         prove the cases of testdata/ or DIR; cuzk and snarkjs judge the proofs
   testdata [NAME ..]    make the cases of testdata/ again with circom and snarkjs
@@ -89,7 +94,7 @@ fn main() -> ExitCode {
         args.remove(0)
     };
     // These hand all options on, others those behind `--`: to what has a help of its own.
-    let hands_on = matches!(command.as_str(), "prove" | "node");
+    let hands_on = matches!(command.as_str(), "prove" | "node" | "porep");
     let mut own = args.iter().take_while(|arg| *arg != "--");
     if !hands_on && own.any(|arg| arg == "--help" || arg == "-h") {
         print!("{}", help_of(&command));
@@ -105,6 +110,7 @@ fn main() -> ExitCode {
         "sanitize" => kernels::sanitize::run(&args),
         "doctor" => doctor::run(&args),
         "dropin" => dropin::run(&args),
+        "porep" => porep::run(&args, None),
         "check" => test::check(&args),
         "interop" => interop::command(&args),
         "testdata" => testdata::run(&args),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::kernels::{abi, ptx, resources};
 use crate::steps::Steps;
-use crate::{cases, edges, interop, licences, policy, repo};
+use crate::{cases, edges, interop, licences, policy, porep, repo};
 
 /// How long the fuzz targets run in all.
 const FUZZ_SECONDS: &str = "33";
@@ -129,6 +129,7 @@ fn checks(steps: &mut Steps) {
     cargo(steps, "format", &["fmt", "--all", "--check"]);
     steps.step("crate edges", edges::check);
     steps.step("licences of dependencies", licences::check);
+    steps.step("the package of Filecoin's circuits", porep::check);
     steps.step(
         "policy: registry hosts, machine paths, links",
         policy::check,
