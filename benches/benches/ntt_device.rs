@@ -255,34 +255,71 @@ fn transforms(bench: &mut Bench, rig: &Rig<'_>, log_n: u32, max_table_bytes: u64
             "ms",
         );
     }
-    let butterflies = n as f64 * f64::from(log_n) / 2.0;
-    bench.row(
-        format!("2^{log_n} butterflies"),
-        butterflies / seconds / 1e9,
-        "G/s",
-    );
-    let rate = n as f64 * products(log_n) / seconds;
-    bench.row(format!("2^{log_n} products in Fr"), rate / 1e9, "G/s");
-    // As docs/ntt.md says: eleven stages, or nine in all passes and ten in the coarsest.
-    let passes = match log_n {
+    let n = n as f64;
+    let work = Work {
+        butterflies: n * f64::from(log_n) / 2.0,
+        products: n * products(log_n),
+        bytes: n * 64.0 * passes(log_n),
+    };
+    work.rows(bench, &format!("2^{log_n}{what}"), seconds, clock);
+    println!("    {count} transforms in {total:.2} s");
+}
+
+/// What is counted of transforms, by arithmetic rather than by the device.
+struct Work {
+    butterflies: f64,
+    products: f64,
+    bytes: f64,
+}
+
+impl Work {
+    /// What a form of the quotient takes, with as many rows as elements.
+    fn of(form: QuotientForm, log_n: u32) -> Self {
+        let n = (1_u64 << log_n) as f64;
+        // The finest passes of the two transforms of an extension are one, unless they are all there are.
+        let extension = (2.0 * passes(log_n) - 1.0).max(2.0);
+        // Transforms; products beside theirs, of which coset transforms have one an element; passes; 32-byte elements
+        // that these read and write beside their own, and that the last kernel moves.
+        let (transforms, more_products, passes, more_elements) = match form {
+            QuotientForm::OddProducts => (4.0, 3.0, 2.0 * extension, 1.0),
+            QuotientForm::OddValues => (6.0, 5.0, 3.0 * extension, 3.0),
+            QuotientForm::Coefficients => (6.0, 6.0, 2.0 * extension + 2.0 * passes(log_n), 5.0),
+        };
+        Self {
+            butterflies: transforms * n * f64::from(log_n) / 2.0,
+            products: n * (transforms * products(log_n) + more_products),
+            bytes: n * 32.0 * (2.0 * passes + more_elements),
+        }
+    }
+
+    fn rows(&self, bench: &mut Bench, what: &str, seconds: f64, clock: Option<(String, f64)>) {
+        let rates = [
+            ("butterflies", self.butterflies / 1e9, "G/s"),
+            ("products in Fr", self.products / 1e9, "G/s"),
+            ("array bytes moved", self.bytes / 1e12, "TB/s"),
+        ];
+        for (name, count, unit) in rates {
+            bench.row(format!("{what} {name}"), count / seconds, unit);
+        }
+        if let Some((text, mhz)) = clock {
+            // 112 wide products each, at 32 a clock and multiprocessor.
+            let limit = f64::from(bench.device.info().multiprocessors) * 32.0 * mhz * 1e6 / 112.0;
+            println!(
+                "    {:.1} GiB moved, {:.1}% of the wide products' limit; just after: {text}",
+                self.bytes / (1_u64 << 30) as f64,
+                100.0 * self.products / seconds / limit
+            );
+        }
+    }
+}
+
+/// Passes of a transform, as docs/ntt.md says: eleven stages, or nine in all passes and ten in the coarsest.
+fn passes(log_n: u32) -> f64 {
+    match log_n {
         ..=11 => 1.0,
         12..=19 => 2.0,
         20..=28 => 3.0,
         _ => 4.0,
-    };
-    let bytes = n as f64 * 32.0 * 2.0 * passes;
-    bench.row(
-        format!("2^{log_n} array bytes moved"),
-        bytes / seconds / 1e12,
-        "TB/s",
-    );
-    if let Some((text, mhz)) = clock {
-        // 112 wide products each, at 32 a clock and multiprocessor.
-        let limit = f64::from(bench.device.info().multiprocessors) * 32.0 * mhz * 1e6 / 112.0;
-        println!(
-            "    {:.1}% of the wide products' limit; {count} transforms in {total:.2} s; just after: {text}",
-            100.0 * rate / limit
-        );
     }
 }
 
@@ -365,14 +402,12 @@ fn quotient(
             assert!(found == Scalar::from(expected), "{form:?} {i} of 2^{log_n}");
         }
     }
+    let clock = clock(bench);
     let total: Duration = times.iter().sum();
     let median = device::median(times).as_secs_f64();
-    let what = within(max_table_bytes);
-    bench.row(
-        format!("2^{log_n} quotient, {form:?}{what}"),
-        median * 1e3,
-        "ms",
-    );
+    let what = format!("2^{log_n} quotient, {form:?}{}", within(max_table_bytes));
+    bench.row(what.clone(), median * 1e3, "ms");
+    Work::of(form, log_n).rows(bench, &format!("{what},"), median, clock);
     println!(
         "    {rounds} in {:.2} s; peak: {} arrays, {} MiB, and tables of {} MiB",
         total.as_secs_f64(),
