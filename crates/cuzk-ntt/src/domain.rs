@@ -1,5 +1,7 @@
 //! Domains: the n-th roots of unity of one family, with their tables.
 
+use std::fmt;
+
 use cuzk_field::{Field as _, Fr, RootGenerator};
 
 use crate::transform::Direction;
@@ -22,18 +24,28 @@ pub enum Error {
         /// log2 of the largest.
         max_log_n: u32,
     },
-    /// An array has not the domain's length, or is not of whole transforms.
-    #[error("{found} values do not fill a domain of {expected}")]
+    /// An array has not the domain's length, or is not of whole transforms; or there are more rows than that.
+    #[error("{what}: {found} elements, expected {expected}")]
     Length {
-        /// The domain's size.
+        /// Which array.
+        what: &'static str,
+        /// What it should have been; the next multiple, for a batch.
         expected: usize,
-        /// Values given.
+        /// What it was.
         found: usize,
+    },
+    /// The system has no memory for a domain's tables.
+    #[error("no memory for the tables of a domain of {size} elements: {bytes} bytes")]
+    Memory {
+        /// The size asked for.
+        size: usize,
+        /// Bytes of its tables.
+        bytes: u64,
     },
 }
 
 /// The n-th roots of unity of one family.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Domain {
     log_n: u32,
     root_generator: RootGenerator,
@@ -51,7 +63,7 @@ impl Domain {
     /// The domain of `size` elements; tables of 32 `size` bytes are made.
     ///
     /// # Errors
-    /// [`Error::Size`] unless `size` is a power of two up to 2^32.
+    /// [`Error::Size`] unless `size` is a power of two up to 2^32; [`Error::Memory`].
     pub fn new(size: usize, root_generator: RootGenerator) -> Result<Self, Error> {
         if !size.is_power_of_two() {
             return Err(Error::Size { size });
@@ -65,14 +77,25 @@ impl Domain {
         let size_inverse = Fr::from(size as u64)
             .inverse()
             .ok_or(Error::Size { size })?;
+        let table = |root| {
+            let bits = log_n.saturating_sub(1);
+            let mut powers = Vec::new();
+            let room = powers.try_reserve_exact(1 << bits);
+            room.map_err(|_| Error::Memory {
+                size,
+                bytes: 32 * size as u64,
+            })?;
+            push_bit_reversed_powers(&mut powers, root, Fr::ONE, bits);
+            Ok(powers)
+        };
         Ok(Self {
             log_n,
             root_generator,
             root,
             root_inverse,
             size_inverse,
-            forward: bit_reversed_powers(root, Fr::ONE, log_n.saturating_sub(1)),
-            inverse: bit_reversed_powers(root_inverse, Fr::ONE, log_n.saturating_sub(1)),
+            forward: table(root)?,
+            inverse: table(root_inverse)?,
         })
     }
 
@@ -123,30 +146,50 @@ impl Domain {
         }
     }
 
-    pub(crate) fn check_len(&self, len: usize) -> Result<(), Error> {
-        if len == self.size() {
-            Ok(())
-        } else {
-            Err(Error::Length {
-                expected: self.size(),
-                found: len,
-            })
-        }
+    /// `what` has as many elements as the domain.
+    pub(crate) fn check_len(&self, what: &'static str, found: usize) -> Result<(), Error> {
+        check_len(what, self.size(), found)
     }
+}
+
+/// The tables have 32 bytes for each element.
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Domain")
+            .field("size", &self.size())
+            .field("root_generator", &self.root_generator)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn check_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Length {
+        what,
+        expected,
+        found,
+    })
 }
 
 /// `first * base^bit_reverse(i)` for i below 2^bits, bits reversed within `bits`.
 pub(crate) fn bit_reversed_powers(base: Fr, first: Fr, bits: u32) -> Vec<Fr> {
+    let mut powers = Vec::with_capacity(1 << bits);
+    push_bit_reversed_powers(&mut powers, base, first, bits);
+    powers
+}
+
+/// The same, into an empty list.
+fn push_bit_reversed_powers(powers: &mut Vec<Fr>, base: Fr, first: Fr, bits: u32) {
     // Position bit s stands for exponent bit `bits - 1 - s`.
     let mut squares: Vec<Fr> = std::iter::successors(Some(base), |x| Some(x.square()))
         .take(bits as usize)
         .collect();
-    let mut powers = Vec::with_capacity(1 << bits);
     powers.push(first);
     while let Some(step) = squares.pop() {
         for i in 0..powers.len() {
             powers.push(powers[i] * step);
         }
     }
-    powers
 }

@@ -21,8 +21,8 @@ pub fn quotient_products(
     shift: Fr,
 ) -> Result<Vec<Scalar>, Error> {
     let (mut a, mut b) = (Zeroizing::new(a), Zeroizing::new(b));
-    domain.check_len(a.len())?;
-    domain.check_len(b.len())?;
+    domain.check_len("a", a.len())?;
+    domain.check_len("b", b.len())?;
     domain.extend_to_coset(&mut a, shift)?;
     domain.extend_to_coset(&mut b, shift)?;
     Ok(a.par_iter()

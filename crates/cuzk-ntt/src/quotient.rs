@@ -29,13 +29,21 @@ pub fn quotient_coefficients(
     a: Vec<Fr>,
     b: Vec<Fr>,
 ) -> Result<Vec<Scalar>, Error> {
+    let mut coefficients = all_coefficients(domain, a, b)?;
+    coefficients.truncate(domain.size() - 1);
+    Ok(coefficients)
+}
+
+/// The same with the one of exponent n - 1, which is zero.
+pub(crate) fn all_coefficients(
+    domain: &Domain,
+    a: Vec<Fr>,
+    b: Vec<Fr>,
+) -> Result<Vec<Scalar>, Error> {
     let (mut a, mut b) = (Zeroizing::new(a), Zeroizing::new(b));
-    domain.check_len(a.len())?;
-    domain.check_len(b.len())?;
+    domain.check_len("a", a.len())?;
+    domain.check_len("b", b.len())?;
     let n = domain.size();
-    if n == 1 {
-        return Ok(Vec::new());
-    }
     let shift = Fr::from(TAU_POWER_SHIFT);
     // g^n = 1 only for n a multiple of r - 1.
     let z_inverse = inverse_of_nonzero(shift.pow(n as u64) - Fr::ONE);
@@ -57,10 +65,7 @@ pub fn quotient_coefficients(
         .for_each(|(a, c)| *a -= *c * scale);
     drop(c);
     bit_reverse_permute(&mut a);
-    Ok(a[..n - 1]
-        .par_iter()
-        .map(|value| Scalar::from(*value))
-        .collect())
+    Ok(a.par_iter().map(|value| Scalar::from(*value)).collect())
 }
 
 /// (a b - c)(g w^j) for j = 0 to n - 1 with g^2 = w, for keys of circom and snarkjs.
@@ -69,8 +74,8 @@ pub fn quotient_coefficients(
 /// [`Error::Length`] unless both arrays have the domain's size; [`Error::Size`] for n = 2^32.
 pub fn quotient_odd_values(domain: &Domain, a: Vec<Fr>, b: Vec<Fr>) -> Result<Vec<Scalar>, Error> {
     let (mut a, mut b) = (Zeroizing::new(a), Zeroizing::new(b));
-    domain.check_len(a.len())?;
-    domain.check_len(b.len())?;
+    domain.check_len("a", a.len())?;
+    domain.check_len("b", b.len())?;
     let shift = domain.odd_coset_shift()?;
     let mut c = product(&a, &b);
     domain.extend_to_coset(&mut a, shift)?;

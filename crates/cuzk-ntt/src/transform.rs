@@ -64,20 +64,7 @@ impl Domain {
             self.size(),
             "a transform takes as many values as its domain"
         );
-        // The low position bits are the high exponent bits: base^(2^high * rev(low)) from a small
-        // table, base^(rev(high)) from the chunk.
-        let low_bits = self.log_size().min(STAGE_CHUNK.trailing_zeros());
-        let high_bits = self.log_size() - low_bits;
-        let low_base = (0..high_bits).fold(base, |x, _| x.square());
-        let low_powers = bit_reversed_powers(low_base, first, low_bits);
-        let high_powers = bit_reversed_powers(base, Fr::ONE, high_bits);
-        data.par_chunks_mut(1 << low_bits)
-            .zip(&high_powers)
-            .for_each(|(chunk, high)| {
-                for (value, low) in chunk.iter_mut().zip(&low_powers) {
-                    *value *= *low * *high;
-                }
-            });
+        scale_bit_reversed(data, base, first);
     }
 
     /// Values on the domain, in natural order, to values on the coset `shift` times the domain, in
@@ -86,12 +73,31 @@ impl Domain {
     /// # Errors
     /// [`Error::Length`] unless `data` has the domain's size.
     pub fn extend_to_coset(&self, data: &mut [Fr], shift: Fr) -> Result<(), Error> {
-        self.check_len(data.len())?;
+        self.check_len("the array", data.len())?;
         self.natural_to_bit_reversed(data, Direction::Inverse);
         self.scale_bit_reversed(data, shift, self.size_inverse());
         self.bit_reversed_to_natural(data, Direction::Forward);
         Ok(())
     }
+}
+
+/// Multiplies the element that stands for exponent i, in bit-reversed order, by `first * base^i`; of a power of two.
+pub(crate) fn scale_bit_reversed(data: &mut [Fr], base: Fr, first: Fr) {
+    // The low position bits are the high exponent bits: base^(2^high * rev(low)) from a small
+    // table, base^(rev(high)) from the chunk.
+    let log_n = data.len().trailing_zeros();
+    let low_bits = log_n.min(STAGE_CHUNK.trailing_zeros());
+    let high_bits = log_n - low_bits;
+    let low_base = (0..high_bits).fold(base, |x, _| x.square());
+    let low_powers = bit_reversed_powers(low_base, first, low_bits);
+    let high_powers = bit_reversed_powers(base, Fr::ONE, high_bits);
+    data.par_chunks_mut(1 << low_bits)
+        .zip(&high_powers)
+        .for_each(|(chunk, high)| {
+            for (value, low) in chunk.iter_mut().zip(&low_powers) {
+                *value *= *low * *high;
+            }
+        });
 }
 
 /// One stage and, depth first, those below it; `block` is the block's number in its stage.

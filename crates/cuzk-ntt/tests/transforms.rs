@@ -139,6 +139,7 @@ fn sizes_that_are_not_powers_of_two_are_refused() {
     assert_eq!(
         error,
         Error::Length {
+            what: "the array",
             expected: 8,
             found: 4
         }

@@ -39,8 +39,8 @@ pub enum Error {
         max_log_n: u32,
     },
 
-    /// An array does not hold whole transforms.
-    #[error("{what} has {found} elements, expected {expected}")]
+    /// An array does not hold whole transforms; or there are more rows than that.
+    #[error("{what}: {found} elements, expected {expected}")]
     Length {
         /// Which array.
         what: &'static str,

@@ -69,18 +69,24 @@ impl DevicePlan {
         self.tables.iter().map(|(_, tables)| tables.bytes()).sum()
     }
 
-    pub(super) fn twiddles(
-        &self,
-        log_n: u32,
-        direction: Direction,
-        points: Points,
-    ) -> Result<&Twiddles> {
+    /// 2^`log_n`, if the plan has transforms of that size.
+    pub(super) fn size(&self, log_n: u32) -> Result<usize> {
         if log_n > self.max_log_n {
             return Err(Error::Size {
                 log_n,
                 max_log_n: self.max_log_n,
             });
         }
+        Ok(1 << log_n)
+    }
+
+    pub(super) fn twiddles(
+        &self,
+        log_n: u32,
+        direction: Direction,
+        points: Points,
+    ) -> Result<&Twiddles> {
+        self.size(log_n)?;
         let found = self
             .tables
             .iter()

@@ -44,8 +44,8 @@ impl DevicePlan {
     /// [`QuotientForm::Coefficients`] gives n of them, of which the last is zero.
     ///
     /// # Errors
-    /// [`Error::Length`] unless all arrays have 2^`log_n` elements; [`Error::NotPlanned`] if the plan is
-    /// for another form.
+    /// [`Error::Length`] unless all arrays have 2^`log_n` elements and no more rows; [`Error::Size`] and
+    /// [`Error::NotPlanned`] if the plan is for smaller ones or another form.
     pub fn quotient<'a>(
         &self,
         launcher: &dyn Launcher,
@@ -54,7 +54,7 @@ impl DevicePlan {
         form: QuotientForm,
         arrays: QuotientArrays<'a, '_, '_>,
     ) -> Result<DeviceViewMut<'a, Scalar>> {
-        let n = 1_usize << log_n.min(usize::BITS - 2);
+        let n = self.size(log_n)?;
         let QuotientArrays { a, b, c, rows } = arrays;
         let same = |what, found| {
             if found == n {

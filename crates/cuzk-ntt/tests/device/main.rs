@@ -5,6 +5,7 @@
 //! compute-sanitizer gets through them.
 
 mod cosets;
+mod hostile;
 mod large;
 mod memory;
 mod properties;
