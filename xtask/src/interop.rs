@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -15,17 +17,17 @@ use crate::{repo, vk};
 
 /// `cargo xtask interop [DIR]`.
 pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
-    match args {
-        [] => run(&repo::root().join("testdata"))?,
-        [dir] => run(&std::path::absolute(dir)?)?,
+    let dir = match args {
+        [] => repo::root().join("testdata"),
+        [dir] => std::path::absolute(dir)?,
         _ => bail!("interop takes one folder"),
-    }
+    };
+    run(&repo::cuzk()?, &dir)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs over the cases below `dir`; prints a table; an error when any case failed.
-pub(crate) fn run(dir: &Path) -> Result<()> {
-    let cuzk = repo::cuzk()?;
+/// Runs over the cases below `dir`, as many at a time as there are cores; prints a table; an error when any case failed.
+pub(crate) fn run(cuzk: &Path, dir: &Path) -> Result<()> {
     let tools = Tools::install()?;
     let scratch = repo::scratch("interop")?;
     let cases = cases::list(dir)?;
@@ -34,23 +36,34 @@ pub(crate) fn run(dir: &Path) -> Result<()> {
         "{:width$}  key      prove s  cuzk  snarkjs  proof of the folder",
         "case"
     );
-    let mut failures = Vec::new();
-    let mut judged = 0;
-    for case in &cases {
-        let scratch = scratch.join(&case.name);
-        fs::create_dir_all(&scratch)?;
-        match row(case, &cuzk, &tools, &scratch) {
-            Ok(Some(row)) => {
-                judged += 1;
-                println!("{:width$}  {row}", case.name);
-            }
-            Ok(None) => println!("{:width$}  the folder has no key", case.name),
-            Err(error) => {
-                println!("{:width$}  FAILED", case.name);
-                failures.push(format!("{}: {error:#}", case.name));
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new((0, Vec::new()));
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let scratch = scratch.join(&case.name);
+            let result = fs::create_dir_all(&scratch)
+                .map_err(Into::into)
+                .and_then(|()| row(case, cuzk, &tools, &scratch));
+            let (judged, failures) = &mut *results.lock().expect("no panic under the lock");
+            match result {
+                Ok(Some(row)) => {
+                    *judged += 1;
+                    println!("{:width$}  {row}", case.name);
+                }
+                Ok(None) => println!("{:width$}  the folder has no key", case.name),
+                Err(error) => {
+                    println!("{:width$}  FAILED", case.name);
+                    failures.push(format!("{}: {error:#}", case.name));
+                }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let (judged, failures) = results.into_inner()?;
     println!("{judged} of {} cases proved and judged", cases.len());
     if !failures.is_empty() {
         bail!("{}", failures.join("\n"));

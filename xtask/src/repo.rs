@@ -99,6 +99,27 @@ pub(crate) fn cuzk() -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Builds a program of the workspace as its tests have it, and gives its path: with the same profile, and with the same
+/// features, since `--example` brings the development dependencies along. After the tests all it is made of is there.
+pub(crate) fn built_as_tested(kind: &str, name: &str) -> Result<PathBuf> {
+    let example = ["--example", "declarations"];
+    run(cargo()
+        .args(["build", "--quiet", "--workspace", kind, name])
+        .args(if kind == example[0] {
+            &[][..]
+        } else {
+            &example
+        }))?;
+    let path = target()
+        .join("debug")
+        .join(if kind == example[0] { "examples" } else { "" })
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if !path.is_file() {
+        bail!("cargo built no {}", path.display());
+    }
+    Ok(path)
+}
+
 /// A command without the caller's `CUZK_*` variables, each of which stands for a flag.
 pub(crate) fn without_settings(program: &Path) -> Command {
     let mut command = Command::new(program);

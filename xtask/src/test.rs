@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what CI runs.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Result, bail};
 
@@ -87,25 +87,30 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         let testdata = repo::root().join("testdata");
         let dir = fixtures.unwrap_or(&testdata);
         steps.step("proofs, judged by cuzk and by snarkjs", || {
-            interop::run(dir)
+            interop::run(&repo::built_as_tested("--bin", "cuzk")?, dir)
         });
-        cargo(
-            &mut steps,
-            "fuzz targets",
-            &[
-                "run",
-                "--quiet",
-                "-p",
-                "cuzk-fuzz",
-                "--",
-                "--seconds",
-                FUZZ_SECONDS,
-            ],
-        );
+        steps.step("fuzz targets", || {
+            let fuzz = repo::built_as_tested("--bin", "cuzk-fuzz")?;
+            repo::run(
+                Command::new(fuzz)
+                    .current_dir(repo::root())
+                    .args(["--seconds", FUZZ_SECONDS]),
+            )
+        });
+        // In the tests' profile, in which all but the benches themselves is built.
         cargo(
             &mut steps,
             "bench bodies, once",
-            &["bench", "--quiet", "-p", "cuzk-benches", "--", "--test"],
+            &[
+                "test",
+                "--workspace",
+                "--quiet",
+                "--no-fail-fast",
+                "--bench",
+                "*",
+                "--",
+                "--test",
+            ],
         );
     }
     Ok(steps.finish())

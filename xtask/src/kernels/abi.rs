@@ -64,14 +64,8 @@ pub(crate) fn check() -> Result<()> {
             }
         }
     }
-    let list = repo::output(repo::cargo().args([
-        "run",
-        "--quiet",
-        "-p",
-        "cuzk-kernels",
-        "--example",
-        "declarations",
-    ]))?;
+    let program = repo::built_as_tested("--example", "declarations")?;
+    let list = repo::output(&mut Command::new(program))?;
     let declared = declarations(&list)?;
     let faults = compare(&declared, &compiled);
     if !faults.is_empty() {
