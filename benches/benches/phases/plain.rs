@@ -210,7 +210,7 @@ impl<'g> Plain<'g> {
         let (device, stream, n) = (self.gpu.device(), &self.stream, 1_usize << self.log_n);
         let span = |label| {
             recorder
-                .map(|recorder| recorder.span(label, 0, stream))
+                .map(|recorder| recorder.span(label, stream))
                 .transpose()
         };
         let quotient = span("quotient")?;
@@ -314,7 +314,7 @@ impl<'g> Plain<'g> {
             };
             let result = device.host().pinned("sums", plan.result_len())?;
             let span = recorder
-                .map(|recorder| recorder.span(label, 0, stream))
+                .map(|recorder| recorder.span(label, stream))
                 .transpose()?;
             let pending = plan.run(
                 self.gpu.launcher(),
@@ -360,7 +360,7 @@ impl<'g> Plain<'g> {
         let mut scratch = device.alloc::<u8>("scratch", bytes, stream)?;
         let result = device.host().pinned("sums", plan.result_len())?;
         let span = recorder
-            .map(|recorder| recorder.span(label, 0, stream))
+            .map(|recorder| recorder.span(label, stream))
             .transpose()?;
         let (launcher, values) = (self.gpu.launcher(), [Scalars::Canonical(values)]);
         let scratch = scratch.view_mut();

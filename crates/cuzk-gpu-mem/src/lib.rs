@@ -76,7 +76,7 @@ pub use info::{Capability, DeviceInfo, PciAddress, Uuid};
 pub use permit::{Compute, Scoped};
 pub use plan::{Admission, Footprint, StagingPlan, StagingRequest, Tier};
 pub use reclaim::{TrimPolicy, TrimReport};
-pub use recorder::{Direction, OpenSpan, Recorder, Span, Timeline, TransferRecord};
+pub use recorder::{Direction, OpenSpan, Recorder, Span, Timeline, TransferRecord, WIPE};
 pub use select::{Selector, list};
 pub use settings::{Settings, Sharing};
 pub use shared::SharedBuf;

@@ -121,8 +121,13 @@ impl Retired {
     fn issue(&mut self, link: &Link) -> DriverResult<()> {
         let (driver, stream) = (link.driver(), self.stream.id);
         if matches!(self.step, Step::Wipe) {
+            let recorder = self.stream.recorder();
+            let span = recorder.and_then(|recorder| recorder.begin_wipe(&self.stream));
             // SAFETY: the block is live and this entry its only owner.
             unsafe { driver.fill(self.ptr, 0, self.bytes as usize, stream)? };
+            if let Some(span) = span {
+                span.end_on(&self.stream);
+            }
             self.step = Self::first_step(self.kind, false);
         }
         if matches!(self.step, Step::Free) && self.kind == AllocKind::StreamOrdered {

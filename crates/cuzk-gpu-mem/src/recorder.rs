@@ -10,8 +10,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::stream::{Event, Stream};
+use crate::stream::{Event, Stream, StreamCore};
 use crate::units::Bytes;
+
+/// The label of spans in which the device overwrites secrets with zeros: no kernel runs in them, and only the end
+/// of a secret block's life makes them.
+pub const WIPE: &str = "wipe";
 
 /// Which way bytes crossed the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +104,7 @@ struct Entry {
 pub struct Recorder {
     origin: Arc<Event>,
     entries: Arc<Mutex<Vec<Entry>>>,
+    worker: usize,
 }
 
 /// An entry whose end is still to come. Dropping it without an end records nothing.
@@ -119,15 +124,31 @@ impl Recorder {
         Ok(Self {
             origin: Arc::new(origin),
             entries: Arc::default(),
+            worker: 0,
         })
     }
 
+    /// The same recorder for somebody else: spans that this one opens are `worker`'s.
+    #[must_use]
+    pub fn of_worker(&self, worker: usize) -> Self {
+        Self {
+            worker,
+            ..self.clone()
+        }
+    }
+
     /// Opens a span at the present end of `stream`, which is of the recorder's device.
-    pub fn span(&self, label: &'static str, worker: usize, stream: &Stream) -> Result<OpenSpan> {
+    pub fn span(&self, label: &'static str, stream: &Stream) -> Result<OpenSpan> {
+        stream.core.link.ready()?;
+        self.open_span(label, &stream.core)
+    }
+
+    fn open_span(&self, label: &'static str, stream: &StreamCore) -> Result<OpenSpan> {
+        let worker = self.worker;
         self.open(label, What::Span { worker }, stream)
     }
 
-    fn open(&self, label: &'static str, what: What, stream: &Stream) -> Result<OpenSpan> {
+    fn open(&self, label: &'static str, what: What, stream: &StreamCore) -> Result<OpenSpan> {
         // Times of two devices have nothing to do with each other.
         stream.same_device(&self.origin.link)?;
         let begin = stream.record_timed()?;
@@ -139,6 +160,13 @@ impl Recorder {
         })
     }
 
+    /// A wipe that cannot be timed is still made.
+    pub(crate) fn begin_wipe(&self, stream: &StreamCore) -> Option<OpenSpan> {
+        self.open_span(WIPE, stream)
+            .inspect_err(|error| tracing::debug!(%error, "wipe not recorded"))
+            .ok()
+    }
+
     /// A transfer that cannot be timed is still made.
     pub(crate) fn begin_transfer(
         &self,
@@ -146,7 +174,7 @@ impl Recorder {
         direction: Direction,
         bytes: u64,
         pinned: bool,
-        stream: &Stream,
+        stream: &StreamCore,
     ) -> Option<OpenSpan> {
         self.open(
             label,
@@ -205,6 +233,10 @@ impl OpenSpan {
     /// Ends the span at the present end of `stream`; on a stream of another device, or where no
     /// event can be recorded, the span is not recorded.
     pub fn end(self, stream: &Stream) {
+        self.end_on(&stream.core);
+    }
+
+    pub(crate) fn end_on(self, stream: &StreamCore) {
         let Self {
             recorder,
             label,
@@ -216,7 +248,7 @@ impl OpenSpan {
             .and_then(|()| stream.record_timed());
         match ended {
             Ok(end) => {
-                let stream = stream.label();
+                let stream = stream.label;
                 recorder.entries.lock().push(Entry {
                     label,
                     stream,

@@ -81,6 +81,27 @@ impl StreamCore {
         Ok((event, *fences))
     }
 
+    /// Marks the present end of the stream with an event that has a time. Failures of earlier drops
+    /// are not told here.
+    pub(crate) fn record_timed(&self) -> Result<Event> {
+        let event = Event::timed(&self.link)?;
+        self.link.run(|driver| {
+            // SAFETY: the event and this stream are live and of this link's driver.
+            unsafe { driver.record(event.id, self.id) }
+        })?;
+        Ok(event)
+    }
+
+    pub(crate) fn same_device(&self, link: &Arc<Link>) -> Result<()> {
+        if Arc::ptr_eq(&self.link, link) {
+            Ok(())
+        } else {
+            Err(Error::WrongDevice {
+                device: self.link.ordinal(),
+            })
+        }
+    }
+
     /// Later work here waits, on the device, for what `other` has been given so far.
     pub(crate) fn follow(&self, other: &Arc<Self>) -> Result<()> {
         if self.id == other.id {
@@ -172,12 +193,7 @@ impl Stream {
     /// A timed event at the present end of the stream; two of them give an elapsed time.
     pub fn record_timed(&self) -> Result<Event> {
         self.core.link.ready()?;
-        let event = Event::timed(&self.core.link)?;
-        self.core.link.run(|driver| {
-            // SAFETY: the event and this stream are live and of this link's driver.
-            unsafe { driver.record(event.id, self.core.id) }
-        })?;
-        Ok(event)
+        self.core.record_timed()
     }
 
     /// Later work on this stream waits for `event`; the host does not.
@@ -222,13 +238,7 @@ impl Stream {
     }
 
     pub(crate) fn same_device(&self, link: &Arc<Link>) -> Result<()> {
-        if Arc::ptr_eq(&self.core.link, link) {
-            Ok(())
-        } else {
-            Err(Error::WrongDevice {
-                device: self.core.link.ordinal(),
-            })
-        }
+        self.core.same_device(link)
     }
 }
 

@@ -280,7 +280,9 @@ impl Stream {
             Host::To(_) => Direction::Down,
         };
         let open = match self.core.recorder() {
-            Some(recorder) => recorder.begin_transfer(label, direction, bytes as u64, pinned, self),
+            Some(recorder) => {
+                recorder.begin_transfer(label, direction, bytes as u64, pinned, &self.core)
+            }
             None => None,
         };
         for piece in &pieces.list {

@@ -276,11 +276,11 @@ fn devices_do_not_mix() {
     assert!(matches!(end.since(&begin), Err(Error::WrongDevice { .. })));
     let recorder = Recorder::new(&stream).unwrap();
     assert!(matches!(
-        recorder.span("stage", 0, &foreign),
+        recorder.span("stage", &foreign),
         Err(Error::WrongDevice { .. })
     ));
     // What ends, or is copied, on another device has no time on this one.
-    recorder.span("stage", 0, &stream).unwrap().end(&foreign);
+    recorder.span("stage", &stream).unwrap().end(&foreign);
     foreign.set_recorder(Some(recorder.clone()));
     let mut abroad = other.alloc::<u64>("x", 8, &foreign).unwrap();
     foreign.upload_slice(&[1; 8], &mut abroad).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{assert_empty, card16, ends_by_itself, open};
 use cuzk_gpu_mem::driver::Code;
 use cuzk_gpu_mem::driver::sim::Completion;
-use cuzk_gpu_mem::{Error, HostMemory, MIB, Recorder};
+use cuzk_gpu_mem::{Error, HostMemory, MIB, Recorder, WIPE};
 
 /// While one waits for a transfer to return its buffer, others use the pool.
 #[test]
@@ -172,7 +172,7 @@ fn transfers_are_counted() {
     let stream = device.stream("upload").unwrap();
     let recorder = Recorder::new(&stream).unwrap();
     stream.set_recorder(Some(recorder.clone()));
-    let span = recorder.span("stage", 1, &stream).unwrap();
+    let span = recorder.of_worker(1).span("stage", &stream).unwrap();
     let mut buffer = device.alloc::<u64>("d_a", 4096, &stream).unwrap();
     let pinned = device
         .host()
@@ -184,6 +184,9 @@ fn transfers_are_counted() {
         .unwrap();
     drop(stream.download(&buffer, pinned).unwrap());
     span.end(&stream);
+    buffer.mark_secret();
+    stream.set_recorder(Some(recorder.of_worker(2)));
+    drop(buffer);
     let timeline = recorder.timeline().unwrap();
     use cuzk_gpu_mem::Direction::{Down, Up};
     let seen: Vec<_> = timeline
@@ -203,6 +206,10 @@ fn transfers_are_counted() {
     assert_eq!(
         (timeline.spans[0].label, timeline.spans[0].worker),
         ("stage", 1)
+    );
+    assert_eq!(
+        (timeline.spans[1].label, timeline.spans[1].worker),
+        (WIPE, 2)
     );
     assert!(timeline.spans[0].begin_ms <= timeline.transfers[0].begin_ms);
     assert!(timeline.spans[0].end_ms >= timeline.transfers[2].end_ms);

@@ -247,7 +247,7 @@ pub struct Context<'a> {
     pub(crate) stop: &'a [Arc<Flag>; 3],
     pub(crate) keep_device_bytes: u64,
     pub(crate) verify: bool,
-    pub(crate) recorder: Option<&'a Recorder>,
+    pub(crate) recorder: Option<Recorder>,
     pub(crate) log: Option<&'a Log>,
 }
 
@@ -307,14 +307,14 @@ impl Context<'_> {
     }
 
     /// The recorder of this device, where a timeline is wanted: transfers are recorded into it, and
-    /// spans around launch groups, which count as time in which kernels ran.
+    /// spans around launch groups, which count as time in which kernels ran, and as this worker's.
     pub fn recorder(&self) -> Option<&Recorder> {
-        self.recorder
+        self.recorder.as_ref()
     }
 
     /// Opens a span around launches on `stream`. To be ended with [`OpenSpan::end`].
     pub fn device_span(&self, label: &'static str, stream: &Stream) -> Option<OpenSpan> {
-        self.recorder?.span(label, self.worker, stream).ok()
+        self.recorder.as_ref()?.span(label, stream).ok()
     }
 
     /// Runs `work` as a stage of its own in the timeline.

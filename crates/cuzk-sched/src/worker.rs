@@ -155,7 +155,7 @@ impl<W: Work> Seat<W> {
         enter(Phase::Compute)?;
         let computed = match (&self.device.place, admission) {
             (Place::Device(device), Some(admission)) => device
-                .compute_admitted(admission, self.device.recorder.clone(), |cx| {
+                .compute_admitted(admission, context.recorder().cloned(), |cx| {
                     work.compute(input, staged, &context, Section::Device(cx))
                 })
                 .map_err(Fault::from)??,
@@ -181,9 +181,15 @@ impl<W: Work> Seat<W> {
             stop: &task.stop,
             keep_device_bytes: task.keep_device_bytes,
             verify: task.verify,
-            recorder: self.device.recorder.as_ref(),
+            recorder: self.recorder(),
             log: self.log.as_deref(),
         }
+    }
+
+    /// The device's, for what this worker does there.
+    fn recorder(&self) -> Option<Recorder> {
+        let recorder = self.device.recorder.as_ref()?;
+        Some(recorder.of_worker(self.number))
     }
 
     fn upload<'a>(
@@ -194,7 +200,7 @@ impl<W: Work> Seat<W> {
         if upload.is_none() {
             let label = UPLOADS.get(self.local_number).copied().unwrap_or("upload");
             let stream = device.stream(label)?;
-            stream.set_recorder(self.device.recorder.clone());
+            stream.set_recorder(self.recorder());
             *upload = Some(stream);
         }
         upload.as_ref().ok_or(Fault::Stopped)

@@ -1,16 +1,18 @@
 //! Real proofs on the emulated device, and on a card where there is one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cuzk_field::{Fr, Scalar};
 use cuzk_formats::{BytesSource, LoadOptions, Witness, r1cs, zkey};
 use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, GIB, Settings, list};
+use cuzk_gpu_mem::{Device, GIB, Settings, WIPE, list};
 use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{Circuit, Error as Groth16, Verifier};
 use cuzk_sched::timeline::Report;
 use cuzk_sched::{
-    DeviceOptions, JobError, JobOptions, Options, Place, ProofError, Proofs, Scheduler, Statement,
+    DeviceOptions, JobError, JobOptions, Options, Phase, Place, ProofError, Proofs, Scheduler,
+    Statement,
 };
 
 #[test]
@@ -97,6 +99,23 @@ fn partitions_are_proved_in_order(gpu: &Gpu, count: u64) {
     let device = &report.devices[0];
     assert!(device.has_kernels, "{report}");
     assert!(device.busy_ms > 0.0 && device.busy_ms <= device.total_ms);
+    // What the device did for a worker is that worker's.
+    let computing: BTreeSet<usize> = run
+        .host
+        .iter()
+        .filter(|span| span.phase == Some(Phase::Compute))
+        .map(|span| span.worker)
+        .collect();
+    let labelled = |is_wipe: bool| -> BTreeSet<usize> {
+        let spans = run.kernels.iter();
+        let spans = spans.filter(|span| (span.label == WIPE) == is_wipe);
+        spans.map(|span| span.worker).collect()
+    };
+    assert_eq!(computing.len(), 2);
+    assert_eq!(
+        (labelled(false), labelled(true)),
+        (computing.clone(), computing)
+    );
     assert!(run.transfers.iter().any(|copy| copy.is_upload));
     assert!(!run.transfers.iter().all(|copy| copy.is_upload));
 }

@@ -238,8 +238,8 @@ impl DeviceProver<'_, '_> {
             stop: options.stop.as_ref(),
             recorder,
         };
-        for uploads in [h, others] {
-            uploads.set_recorder(recorder.cloned());
+        for stream in [h, others, self.gpu.beside()] {
+            stream.set_recorder(recorder.cloned());
         }
         let (sums, inputs) = clock.run("compute", || {
             // The ends of these scopes wait for parts of the key that come over the bus, if any do.
@@ -292,6 +292,8 @@ impl DeviceProver<'_, '_> {
             Err(Error::InvalidProof) => return Err(self.explain(witness).into()),
             finished => finished?,
         };
+        // The packed witness, which the device has long had: wiped here and not under somebody's permit.
+        self.gpu.device().host().take_back_pinned();
         Ok(Proved {
             proof,
             public_values,

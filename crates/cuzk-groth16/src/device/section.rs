@@ -33,17 +33,17 @@ pub(super) struct SectionInput<'a> {
 }
 
 /// Spans around groups of launches, where somebody wants to know.
-struct Spans<'a>(Option<&'a Recorder>);
+pub(super) struct Spans<'a>(Option<&'a Recorder>);
 
 impl Spans<'_> {
     /// Puts what `launch` does on `stream` into the timeline.
-    fn around<T>(
+    pub(super) fn around<T>(
         &self,
         label: &'static str,
         stream: &Stream,
         launch: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let span = self.0.map(|recorder| recorder.span(label, 0, stream));
+        let span = self.0.map(|recorder| recorder.span(label, stream));
         let span = span.transpose()?;
         let launched = launch();
         if let Some(span) = span {
@@ -107,7 +107,7 @@ impl DeviceProver<'_, '_> {
         let (gpu, key) = (self.gpu, &*self.key);
         pace.check()?;
         let witness = witness.enter(cx)?;
-        let counting = sums.count(cx, gpu, key, witness.view())?;
+        let counting = sums.count(cx, gpu, key, &spans, witness.view())?;
         // What the other stream uses is lent before anything else is on this one: it waits for that alone.
         let beside = gpu.beside();
         let both = [stream, beside];
@@ -128,29 +128,31 @@ impl DeviceProver<'_, '_> {
             Some(lent) => lent.view(),
             None => witness.view(),
         };
-        let (mut a, mut b, rows) =
-            spans.around("rows", stream, || match (rows, &self.matrices) {
-                (Some(rows), _) => {
-                    let [a, b] = rows.enter(cx)?;
-                    Ok((a, b, n))
-                }
-                (None, Some(matrices)) => {
-                    let mut a = secret::<Fr>(cx, "d_a", n)?;
-                    let mut b = secret::<Fr>(cx, "d_b", n)?;
-                    let mut scratch = secret(cx, "row segments", matrices.scratch_len())?;
-                    let rows = matrices.num_rows();
-                    matrices.evaluate(
+        let (mut a, mut b, rows) = match (rows, &self.matrices) {
+            (Some(rows), _) => {
+                let [a, b] = rows.enter(cx)?;
+                (a, b, n)
+            }
+            (None, Some(matrices)) => {
+                let mut a = secret::<Fr>(cx, "d_a", n)?;
+                let mut b = secret::<Fr>(cx, "d_b", n)?;
+                let mut scratch = secret(cx, "row segments", matrices.scratch_len())?;
+                let rows = matrices.num_rows();
+                // Its memory is there when the span begins: the stream is idle, and would be timed waiting for the host.
+                spans.around("rows", stream, || {
+                    Ok(matrices.evaluate(
                         launcher,
                         stream,
                         view,
                         scratch.view_mut(),
                         a.view_mut().slice(..rows),
                         b.view_mut().slice(..rows),
-                    )?;
-                    Ok((a, b, rows))
-                }
-                (None, None) => Err(no_rows()),
-            })?;
+                    )?)
+                })?;
+                (a, b, rows)
+            }
+            (None, None) => return Err(no_rows()),
+        };
         let rows_done = stream.record()?;
         pace.check()?;
         let h = spans.around("quotient", stream, || {

@@ -17,6 +17,7 @@ use super::gpu::Gpu;
 use super::key::{DeviceKey, Points};
 use super::phases::secret;
 use super::plan::{Part, Placement, within_or_least};
+use super::section::Spans;
 use super::witness_sums::{Counting, Counts, Guess, SparseSums, WitnessTerms};
 use crate::setup::Sums;
 
@@ -120,9 +121,10 @@ impl SumsPlan {
         cx: &Compute<'cx>,
         gpu: &Gpu,
         key: &DeviceKey,
+        spans: &Spans<'_>,
         witness: PackedWitness<'_>,
     ) -> Result<Counting<'cx>> {
-        self.witness.count(cx, gpu, key, witness)
+        self.witness.count(cx, gpu, key, spans, witness)
     }
 
     /// Puts the H sum on the stream.

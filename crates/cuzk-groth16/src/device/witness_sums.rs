@@ -18,6 +18,7 @@ use super::gpu::Gpu;
 use super::key::{DeviceKey, Points, SparseQuery};
 use super::phases::secret;
 use super::plan::Part;
+use super::section::Spans;
 use super::sums::{PendingWitnessSums, result};
 
 /// What the host knows of a witness: how many values are one, and how many neither zero nor one.
@@ -243,6 +244,7 @@ impl SparseSums {
         cx: &Compute<'cx>,
         gpu: &Gpu,
         key: &DeviceKey,
+        spans: &Spans<'_>,
         witness: PackedWitness<'_>,
     ) -> Result<Counting<'cx>> {
         let (launcher, stream) = (gpu.launcher(), cx.stream());
@@ -263,26 +265,34 @@ impl SparseSums {
             counts.mark_secret();
             Ok::<_, cuzk_gpu_mem::Error>(counts)
         };
-        let to = scratch.view_mut();
-        let resident = count_terms(
-            launcher,
-            stream,
-            witness,
-            &sets,
-            to,
-            counts(2 * sets.len())?,
-        )?;
-        let mut count_in = |cut: &Option<Batches>, sets: &[BaseSet<'_>]| -> Result<_> {
-            let Some(cut) = cut else { return Ok(None) };
-            let counts = counts(2 * cut.len() * sets.len())?;
-            let to = scratch.view_mut();
-            let pending = count_terms_in(launcher, stream, cut, &[witness], sets, to, counts)?;
-            Ok(Some(pending))
+        // All memory is there when the span begins: the stream is idle, and would be timed waiting for the host.
+        let room_for = |cut: &Option<Batches>, sets: usize| {
+            let len = cut.as_ref().map(|cut| 2 * cut.len() * sets);
+            len.map(counts).transpose()
         };
+        let of_resident = counts(2 * sets.len())?;
+        let of_g1 = room_for(&self.cut_g1, streamed.len())?;
+        let of_g2 = room_for(&self.cut_g2, 1)?;
+        let mut to = scratch.view_mut();
+        let (resident, streamed_g1, streamed_g2) = spans.around("count", stream, || {
+            let resident =
+                count_terms(launcher, stream, witness, &sets, to.reborrow(), of_resident)?;
+            let mut count_in = |cut: &Option<Batches>, sets: &[BaseSet<'_>], counts| {
+                let Some((cut, counts)) = cut.as_ref().zip(counts) else {
+                    return Ok(None);
+                };
+                let witness = [witness];
+                count_terms_in(launcher, stream, cut, &witness, sets, to.reborrow(), counts)
+                    .map(Some)
+            };
+            let g1 = count_in(&self.cut_g1, &streamed, of_g1)?;
+            let g2 = count_in(&self.cut_g2, &[key.b_query.set(0)], of_g2)?;
+            Ok((resident, g1, g2))
+        })?;
         Ok(Counting {
             resident,
-            streamed_g1: count_in(&self.cut_g1, &streamed)?,
-            streamed_g2: count_in(&self.cut_g2, &[key.b_query.set(0)])?,
+            streamed_g1,
+            streamed_g2,
             _scratch: scratch,
         })
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use cuzk_gpu_mem::Bytes;
+use cuzk_gpu_mem::{Bytes, WIPE};
 
-use super::Run;
+use super::{KernelSpan, Run};
 use crate::message::Phase;
 
 /// The label of an attempt that found no device memory.
@@ -61,6 +61,8 @@ pub struct Stall {
 /// What a device that is not busy waits for. Where several things go on, the first of these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
+    /// Secrets are overwritten on the device.
+    Wipe,
     /// A copy, inside the compute section.
     CopyInSection,
     /// The host, inside the compute section.
@@ -82,6 +84,7 @@ pub enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Wipe => "secrets being wiped on the device",
             Self::CopyInSection => "a copy inside the compute section",
             Self::HostInSection => "the host inside the compute section",
             Self::Handover => "the permit passing from one partition to the next",
@@ -101,10 +104,11 @@ enum What {
     Upload,
     Download,
     Memory,
+    Wipe,
     In(Phase),
 }
 
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 
 impl What {
     fn index(self) -> usize {
@@ -113,10 +117,11 @@ impl What {
             Self::Upload => 1,
             Self::Download => 2,
             Self::Memory => 3,
-            Self::In(Phase::Stage) => 4,
-            Self::In(Phase::Wait) => 5,
-            Self::In(Phase::Compute) => 6,
-            Self::In(Phase::Finish) => 7,
+            Self::Wipe => 4,
+            Self::In(Phase::Stage) => 5,
+            Self::In(Phase::Wait) => 6,
+            Self::In(Phase::Compute) => 7,
+            Self::In(Phase::Finish) => 8,
         }
     }
 }
@@ -154,9 +159,16 @@ fn device_report(run: &Run, device: usize, name: &str) -> Option<DeviceReport> {
         *ms += span.end_ms - span.begin_ms;
     }
     let mut kernel_sum_ms = 0.0;
+    let wipes = Wipes::of(run, device);
     for span in run.kernels.iter().filter(|span| span.device == device) {
-        spans.push((What::Kernel, span.begin_ms, span.end_ms));
-        kernel_sum_ms += span.end_ms - span.begin_ms;
+        if span.label == WIPE {
+            spans.push((What::Wipe, span.begin_ms, span.end_ms));
+            continue;
+        }
+        for (begin, end) in wipes.taken_from(span) {
+            spans.push((What::Kernel, begin, end));
+            kernel_sum_ms += (end - begin).max(0.0);
+        }
     }
     let has_kernels = kernel_sum_ms > 0.0;
     for copy in run.transfers.iter().filter(|copy| copy.device == device) {
@@ -192,6 +204,41 @@ fn device_report(run: &Run, device: usize, name: &str) -> Option<DeviceReport> {
             .map(|(phase, (count, ms))| (phase, count, ms))
             .collect(),
     })
+}
+
+/// When each stream wiped, in order: what it launched around that did not run meanwhile.
+struct Wipes<'r>(BTreeMap<&'r str, Vec<(f64, f64)>>);
+
+impl<'r> Wipes<'r> {
+    fn of(run: &'r Run, device: usize) -> Self {
+        let mut wipes: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+        let all = run.kernels.iter();
+        for span in all.filter(|span| span.device == device && span.label == WIPE) {
+            let of_stream = wipes.entry(&span.stream).or_default();
+            of_stream.push((span.begin_ms, span.end_ms));
+        }
+        for of_stream in wipes.values_mut() {
+            of_stream.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        Self(wipes)
+    }
+
+    /// What is left of a group of launches.
+    fn taken_from(&self, span: &KernelSpan) -> Vec<(f64, f64)> {
+        let wipes = self.0.get(span.stream.as_str());
+        let wipes = wipes.map_or(&[][..], Vec::as_slice);
+        let first = wipes.partition_point(|(_, end)| *end <= span.begin_ms);
+        let (mut pieces, mut begin) = (Vec::new(), span.begin_ms);
+        for (wipe, end) in &wipes[first..] {
+            if *wipe >= span.end_ms {
+                break;
+            }
+            pieces.push((begin, wipe.max(begin)));
+            begin = end.max(begin);
+        }
+        pieces.push((begin, span.end_ms));
+        pieces
+    }
 }
 
 /// One pass along the axis.
@@ -257,7 +304,9 @@ impl Sweep {
             return;
         }
         let copies = is_on(What::Upload) || is_on(What::Download);
-        let cause = if is_on(What::In(Phase::Compute)) {
+        let cause = if is_on(What::Wipe) {
+            Cause::Wipe
+        } else if is_on(What::In(Phase::Compute)) {
             if copies {
                 Cause::CopyInSection
             } else {
@@ -407,7 +456,7 @@ fn inventory(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{DeviceFacts, HostSpan, KernelSpan, TransferSpan};
+    use crate::timeline::{DeviceFacts, HostSpan, TransferSpan};
 
     pub(super) fn phase(partition: usize, phase: Phase, begin_ms: f64, end_ms: f64) -> HostSpan {
         HostSpan {
@@ -463,6 +512,18 @@ mod tests {
             phase(1, Phase::Finish, 50.0, 60.0),
         ]);
         run.kernels = vec![kernel(12.0, 20.0), kernel(18.0, 28.0), kernel(41.0, 50.0)];
+        // Behind kernels; beside those of another stream, which is no waiting; and among those of its own.
+        for (stream, begin_ms, end_ms) in [
+            ("compute", 28.0, 28.5),
+            ("upload 0", 45.0, 46.0),
+            ("compute", 43.0, 43.25),
+        ] {
+            run.kernels.push(KernelSpan {
+                label: WIPE.to_owned(),
+                stream: stream.to_owned(),
+                ..kernel(begin_ms, end_ms)
+            });
+        }
         let copy = |is_upload, begin_ms, end_ms| TransferSpan {
             device: 0,
             stream: "upload 0".to_owned(),
@@ -476,8 +537,8 @@ mod tests {
         run.transfers = vec![copy(true, 4.0, 14.0), copy(false, 28.0, 30.0)];
         let report = Report::of(&run);
         let device = &report.devices[0];
-        assert_eq!(device.busy_ms, 16.0 + 9.0);
-        assert_eq!(device.kernel_sum_ms, 27.0);
+        assert_eq!(device.busy_ms, 16.0 + 8.75);
+        assert_eq!(device.kernel_sum_ms, 26.75);
         assert_eq!((device.total_ms, device.steady_ms), (60.0, 38.0));
         assert_eq!(device.hidden_upload_share, Some(0.2));
         let mut stalls: Vec<_> = device
@@ -489,7 +550,8 @@ mod tests {
         assert_eq!(
             stalls,
             [
-                (Cause::CopyInSection, 4.0, 2),
+                (Cause::Wipe, 0.75, 2),
+                (Cause::CopyInSection, 3.5, 2),
                 (Cause::Handover, 1.0, 1),
                 (Cause::Upload, 6.0, 1),
                 (Cause::Staging, 9.0, 2),
@@ -502,7 +564,7 @@ mod tests {
         assert!(
             report
                 .to_string()
-                .contains("kernels ran 25.0 of 38.0 ms, 65.8 %")
+                .contains("kernels ran 24.8 of 38.0 ms, 65.1 %")
         );
     }
 

@@ -102,7 +102,7 @@ pub struct HostSpan {
     pub end_ms: f64,
 }
 
-/// A group of launches.
+/// A group of launches, or, with the label [`cuzk_gpu_mem::WIPE`], memory being overwritten.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelSpan {
     /// The device's number.

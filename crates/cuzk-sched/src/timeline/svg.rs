@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use cuzk_gpu_mem::WIPE;
+
 use super::{HostSpan, Run};
 use crate::message::Phase;
 
@@ -109,6 +111,7 @@ impl Canvas {
             ("compute", colour(Phase::Compute)),
             ("finish and verify", colour(Phase::Finish)),
             ("kernels", KERNELS),
+            ("wipe", WIPES),
             ("upload", UPLOAD),
             ("download", DOWNLOAD),
         ];
@@ -177,11 +180,18 @@ impl Canvas {
         }
         for stream in streams {
             lane_name(svg, stream, y, STREAM);
-            for span in &run.kernels {
-                if span.device == device && span.stream == stream {
+            let here = run
+                .kernels
+                .iter()
+                .filter(|span| span.device == device && span.stream == stream);
+            // A wipe may lie within the launches that its block was for.
+            let (wipes, launches): (Vec<_>, Vec<_>) = here.partition(|span| span.label == WIPE);
+            for (spans, colour) in [(launches, KERNELS), (wipes, WIPES)] {
+                for span in spans {
                     let label = escaped(&span.label);
                     let at = (span.begin_ms, span.end_ms);
-                    self.bar(svg, at, (y, STREAM), KERNELS, &label, &label);
+                    let hint = format!("{label}, worker {}", span.worker);
+                    self.bar(svg, at, (y, STREAM), colour, &label, &hint);
                 }
             }
             for copy in &run.transfers {
@@ -258,6 +268,7 @@ impl Canvas {
 }
 
 const KERNELS: &str = "#6f9fe0";
+const WIPES: &str = "#d05050";
 const UPLOAD: &str = "#f0a030";
 const DOWNLOAD: &str = "#b06ac0";
 const STAGES: &str = "#ffffff";
