@@ -75,6 +75,8 @@ pub(super) enum Label {
 struct Choice {
     tuning: Tuning,
     keep: Keep,
+    /// Whether other batches of the sum come through the same pipeline.
+    is_batch: bool,
     order: Order,
     cut: Cut,
 }
@@ -113,6 +115,7 @@ impl<F: DeviceCurve> Layout<F> {
         let mut choice = Choice {
             tuning: *tuning,
             keep,
+            is_batch: keep == Keep::ToTheEnd,
             order,
             cut: Cut::Together,
         };
@@ -328,7 +331,7 @@ impl<F: DeviceCurve> Layout<F> {
             for slab in &mut self.slabs {
                 slab.plan(device, alone.scratch_bytes())?;
             }
-            let shape = PipelineShape::new(self.plans(), LANES, SLOTS);
+            let shape = self.pipeline_shape();
             if shape.scratch_bytes() <= left {
                 // The pipeline is done when windows are reduced.
                 self.plan_reductions(device, shape.scratch_bytes())?;
@@ -344,6 +347,15 @@ impl<F: DeviceCurve> Layout<F> {
             }
             slab_entries /= 2;
         }
+    }
+
+    /// A pipeline takes no memory for more slabs than there are.
+    fn pipeline_shape(&self) -> PipelineShape {
+        let slabs = match self.choice.is_batch {
+            true => SLOTS,
+            false => self.plans().map(AccumulatePlan::slab_count).sum(),
+        };
+        PipelineShape::new(self.plans(), LANES.min(slabs), SLOTS.min(slabs))
     }
 
     fn fixed_bytes(&self) -> usize {

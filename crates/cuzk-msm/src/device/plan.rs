@@ -248,3 +248,31 @@ pub(super) fn check_size(bases: usize) -> Result<()> {
         found: bases,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::accumulate::PipelineShape;
+    use cuzk_field::Fp;
+    use cuzk_gpu_mem::driver::SimDriver;
+    use cuzk_gpu_mem::{Device, Settings};
+
+    /// Scratch is wiped after each sum, so what is not used costs time.
+    #[test]
+    fn a_pipeline_has_memory_for_the_slabs_there_are() {
+        let driver = Arc::new(SimDriver::new(1 << 30));
+        let device = Device::with_driver(driver, Settings::default()).unwrap();
+        let streams = Arc::new(Streams::new(&device).unwrap());
+        // Few terms are one slab; windows of 2^24 - 1 terms, an H query's, are lists of their own.
+        for (bases, lists, lanes, slots) in [(1000, 1, 1, 1), ((1 << 24) - 1, 13, 2, 3)] {
+            let info = device.info();
+            let plan =
+                MsmPlan::<Fp>::resident_tuned(Some(&streams), info, [bases, 1], 13, 1 << 26, !0)
+                    .unwrap();
+            let slabs = plan.layout.plans().map(AccumulatePlan::slab_count);
+            assert_eq!(slabs.sum::<usize>(), lists);
+            let shape = PipelineShape::new(plan.layout.plans(), lanes, slots);
+            assert_eq!(plan.layout.pipeline_bytes(), shape.scratch_bytes());
+        }
+    }
+}

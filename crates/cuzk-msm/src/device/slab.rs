@@ -13,8 +13,8 @@ use super::reduce::ReducePlan;
 use super::tuning::Tuning;
 
 /// Entries of a window from which on it is a list of its own: rounds are then long enough by themselves, and the
-/// fewer buckets a round looks through the better.
-const LARGE_WINDOW: usize = 1 << 24;
+/// fewer buckets a round looks through the better. An H query has one point less than a power of two.
+const LARGE_WINDOW: usize = (1 << 24) - 1;
 /// Ones from which on they are a list of their own.
 const MANY_ONES: usize = 1 << 20;
 /// Windows from which on recoding the scalars once is cheaper than recoding them for each.
