@@ -200,9 +200,9 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "HASH", env = "CUZK_KEY_BLAKE3", help_heading = "Reading", value_parser = parse_hash)]
     pub(crate) key_blake3: Option<blake3::Hash>,
 
-    /// Where to prove: auto, cpu, cuda, or cuda: and a number, UUID or PCI address of `cuzk devices`.
-    /// auto takes a GPU if one works, for circuits of 2^14 rows or more, and says what it took; cuda never
-    /// falls back
+    /// Where to prove: auto, cpu, cuda, cuda: and a number, UUID or PCI address of `cuzk devices`, or
+    /// cuda:all, on which many proofs are spread. auto takes a GPU if one works, for circuits of 2^14
+    /// rows or more, and says what it took; cuda never falls back
     #[arg(
         long,
         env = "CUZK_DEVICE",

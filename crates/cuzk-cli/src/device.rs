@@ -24,6 +24,8 @@ enum Wanted {
     Cpu,
     /// A GPU, the one named if one is.
     Cuda(Option<Selector>),
+    /// Every GPU there is.
+    All,
 }
 
 impl FromStr for DeviceChoice {
@@ -34,6 +36,7 @@ impl FromStr for DeviceChoice {
             "auto" => Wanted::Auto,
             "cpu" => Wanted::Cpu,
             "cuda" => Wanted::Cuda(None),
+            "cuda:all" => Wanted::All,
             _ => {
                 let name = text
                     .strip_prefix("cuda:")
@@ -81,8 +84,8 @@ pub(crate) struct Taken {
 enum Prospect {
     /// The CPU, and why.
     Cpu(String),
-    /// A GPU that was asked for.
-    Gpu(Box<Gpu>),
+    /// The GPUs that were asked for.
+    Gpus(Vec<Gpu>),
     /// A GPU that is there and not opened yet.
     Maybe(DeviceInfo),
 }
@@ -101,16 +104,22 @@ pub(crate) fn take(
             Ok(info) => Prospect::Maybe(info),
             Err(why) => Prospect::Cpu(format!("no GPU: {why}")),
         },
-        Wanted::Cuda(selector) => {
+        wanted => {
             let unusable = |why: String| {
                 Failure::Device(format!("no usable device for --device {choice}: {why}"))
             };
-            let info = find(selector.as_ref()).map_err(|why| unusable(why.to_string()))?;
-            let gpu = open(&info, vram_limit).map_err(|why| match why {
-                Unopened::TooLittleMemory(why) => Failure::OutOfMemory(why),
-                Unopened::Unusable(why) => unusable(why),
-            })?;
-            Prospect::Gpu(Box::new(gpu))
+            let infos = match wanted {
+                Wanted::Cuda(selector) => find(selector.as_ref()).map(|info| vec![info]),
+                _ => cuzk_gpu_mem::list(),
+            };
+            let infos = infos.map_err(|why| unusable(why.to_string()))?;
+            let gpus = infos.iter().map(|info| {
+                open(info, vram_limit).map_err(|why| match why {
+                    Unopened::TooLittleMemory(why) => Failure::OutOfMemory(why),
+                    Unopened::Unusable(why) => unusable(why),
+                })
+            });
+            Prospect::Gpus(gpus.collect::<Result<_, _>>()?)
         }
     };
     Ok(Taken {
@@ -129,48 +138,47 @@ impl Taken {
 
     /// Whether a GPU was asked for by name, so that nothing else will do.
     pub(crate) fn is_named(&self) -> bool {
-        matches!(self.prospect, Prospect::Gpu(_))
+        matches!(self.prospect, Prospect::Gpus(_))
     }
 
     /// Whether a GPU is there that would prove a circuit of this domain, if it works.
     pub(crate) fn has_gpu_for(&self, domain_size: u64) -> bool {
         match self.prospect {
             Prospect::Cpu(_) => false,
-            Prospect::Gpu(_) => true,
+            Prospect::Gpus(_) => true,
             Prospect::Maybe(_) => domain_size >= WORTH_A_GPU as u64,
         }
     }
 
-    /// What proves a circuit of this domain.
-    pub(crate) fn settle(self, domain_size: usize) -> (DeviceUsed, Option<Box<Gpu>>) {
+    /// What proves a circuit of this domain: the CPU where there is no GPU.
+    pub(crate) fn settle(self, domain_size: usize) -> (DeviceUsed, Vec<Gpu>) {
         self.settle_worth(domain_size, WORTH_A_GPU)
     }
 
     /// What works on a circuit of this domain, where a GPU is worth its start from `least` rows on.
-    pub(crate) fn settle_worth(
-        self,
-        domain_size: usize,
-        least: usize,
-    ) -> (DeviceUsed, Option<Box<Gpu>>) {
-        let (gpu, reason) = match self.prospect {
-            Prospect::Cpu(reason) => (None, reason),
-            Prospect::Gpu(gpu) => (Some(gpu), "as asked".to_owned()),
+    pub(crate) fn settle_worth(self, domain_size: usize, least: usize) -> (DeviceUsed, Vec<Gpu>) {
+        let (gpus, reason) = match self.prospect {
+            Prospect::Cpu(reason) => (Vec::new(), reason),
+            Prospect::Gpus(gpus) => (gpus, "as asked".to_owned()),
             Prospect::Maybe(info) if domain_size < least => {
                 let reason = format!(
                     "GPU {} ({}) is there, but a circuit of {domain_size} rows is done sooner \
                      than a GPU is opened",
                     info.ordinal, info.name
                 );
-                (None, reason)
+                (Vec::new(), reason)
             }
             Prospect::Maybe(info) => match open(&info, self.vram_limit) {
-                Ok(gpu) => (Some(Box::new(gpu)), format!("{} works", info.name)),
-                Err(why) => (None, format!("{why} (so it is not used)")),
+                Ok(gpu) => (vec![gpu], format!("{} works", info.name)),
+                Err(why) => (Vec::new(), format!("{why} (so it is not used)")),
             },
         };
-        let used = match &gpu {
-            Some(gpu) => format!("cuda:{}", gpu.device().info().ordinal),
-            None => "cpu".to_owned(),
+        let names = gpus
+            .iter()
+            .map(|gpu| format!("cuda:{}", gpu.device().info().ordinal));
+        let used = match gpus.len() {
+            0 => "cpu".to_owned(),
+            _ => names.collect::<Vec<_>>().join(", "),
         };
         let device = DeviceUsed {
             requested: self.requested,
@@ -185,7 +193,7 @@ impl Taken {
             ..
         } = &device;
         tracing::info!("working on {used}, {threads} threads: {reason}");
-        (device, gpu)
+        (device, gpus)
     }
 }
 
@@ -290,6 +298,7 @@ mod tests {
             "cuda",
             "cuda:0",
             "cuda:12",
+            "cuda:all",
             "cuda:GPU-5a0f3d2e-0b1c",
             "cuda:MIG-8f6c",
             "cuda:0000:3b:00.0",

@@ -3,6 +3,7 @@
 //! An output is written under a temporary name in its own folder and renamed into place once every
 //! output is complete. What is unfinished when the program ends, by a failure or a signal, is removed.
 
+use std::collections::HashMap;
 use std::fs::{self, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub(crate) fn discard_pending() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Finds out at the start what would go wrong at the end: an output that is one of the inputs (also
 /// through links) or another output, that is no regular file, or whose folder cannot be written.
 pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Failure> {
-    let mut places: Vec<(&str, PathBuf)> = Vec::new();
+    let mut places: HashMap<PathBuf, &str> = HashMap::new();
     for target in targets {
         let shown = format!("{} {}", target.flag, target.path.display());
         let refuse = |why: &str| Err(Failure::Usage(format!("{shown}: {why}")));
@@ -83,14 +84,14 @@ pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Fail
                 return refuse("is one of the inputs, which would be overwritten");
             }
         }
-        if let Some((flag, _)) = places.iter().find(|(_, other)| *other == place) {
+        if let Some(flag) = places.get(&place) {
             return refuse(&format!("is the output of {flag}, too"));
         }
         let probe = temporary(&place).map_err(|error| {
             Failure::Usage(format!("{shown}: its folder cannot be written: {error}"))
         })?;
         drop(probe.release(&mut pending()));
-        places.push((target.flag, place));
+        places.insert(place, target.flag);
     }
     Ok(())
 }

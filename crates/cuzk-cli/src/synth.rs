@@ -43,15 +43,15 @@ pub(crate) fn run(args: &SynthArgs) -> Result<Outcome, Failure> {
     let mut stages = Vec::new();
     let (instance, exponents) =
         synthetic::make(shape, args.log_n, args.seed, family, false, &mut stages)?;
-    let (device, gpu) = taken.settle(exponents.domain_size);
+    let (device, gpus) = taken.settle(exponents.domain_size);
     let key = {
         let _bar = Bar::working("making the points of the key");
-        StageTime::of(&mut stages, "make key", || match &gpu {
+        StageTime::of(&mut stages, "make key", || match gpus.first() {
             Some(gpu) => synthetic_key(gpu, &exponents).map_err(Failure::from),
             None => Ok(exponents.points()),
         })?
     };
-    drop((exponents, gpu));
+    drop((exponents, gpus));
     write(targets, &instance, kind, &key, &mut stages)?;
     outcome(args, kind, &targets, &instance, &device, &stages, begun)
 }

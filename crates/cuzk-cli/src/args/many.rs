@@ -58,6 +58,14 @@ impl ManyArgs {
         }
     }
 
+    /// Whether something of the engine is set, so that one proof goes through it as well.
+    pub(crate) fn sets_engine(&self) -> bool {
+        self.timeline.is_some()
+            || self.workers_per_device.is_some()
+            || self.concurrency.is_some()
+            || self.on_gpu_error.is_some()
+    }
+
     /// Whether there may be more than one partition.
     pub(crate) fn is_batch(&self) -> bool {
         self.witnesses.is_some() || self.partitions.is_some()

@@ -23,7 +23,7 @@ const WORTH_A_GPU: usize = 1 << 11;
 pub(super) struct Maker {
     /// For the result.
     pub(super) used: DeviceUsed,
-    gpu: Option<Box<Gpu>>,
+    gpu: Option<Gpu>,
     multiplications: u64,
 }
 
@@ -39,8 +39,8 @@ impl Maker {
         limit: Option<Limit>,
     ) -> Result<Self, Failure> {
         let is_named = taken.is_named();
-        let (mut used, gpu) = taken.settle_worth(domain_size, WORTH_A_GPU);
-        if let Some(gpu) = gpu {
+        let (mut used, gpus) = taken.settle_worth(domain_size, WORTH_A_GPU);
+        if let Some(gpu) = gpus.into_iter().next() {
             let cost = DeviceCost::of(&gpu, flavour, domain_size, r1cs)?;
             let usable = gpu.device().usable().map_err(on_device_error)?;
             if cost.device_bytes <= usable {

@@ -28,6 +28,11 @@ use crate::report::Outcome;
 pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let begun = Instant::now();
     let batch = args.many.is_batch().then(|| Batch::of(args)).transpose()?;
+    if batch.is_none() && args.many.out_dir.is_some() {
+        return Err(usage(
+            "--out-dir is for many proofs (--witnesses, --partitions); one goes to --proof and --public",
+        ));
+    }
     let sample = match &batch {
         Some(batch) => batch.sample(&args.inputs)?,
         None => None,
@@ -52,23 +57,18 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         Job::Synthetic { log_n } => Material::synthetic(args, log_n, taken.threads(), &mut loader)?,
     };
     let is_named = taken.is_named();
-    let (mut device, gpu) = taken.settle(material.circuit().domain_size);
+    let (mut device, gpus) = taken.settle(material.circuit().domain_size);
     if let Some(batch) = &batch {
-        return batch::run(
-            args,
-            batch,
-            &material,
-            gpu.as_deref(),
-            &device,
-            &mut loader,
-            begun,
-        );
+        return batch::run(args, batch, &material, &gpus, &device, &mut loader, begun);
     }
-    if args.many.timeline.is_some() {
-        let proved = batch::one(args, &material, gpu.as_deref(), &mut loader)?;
+    if args.many.sets_engine() {
+        let proved = batch::one(args, &material, &gpus, &mut loader)?;
         return written(args, device, material, proved, loader, begun);
     }
-    let proved = match gpu.map(|gpu| material.prove_on(&gpu, args, &mut loader)) {
+    let proved = match gpus
+        .first()
+        .map(|gpu| material.prove_on(gpu, args, &mut loader))
+    {
         Some(Ok(proved)) => proved,
         Some(Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))) if !is_named => {
             device.reason = format!("{} failed: {failure}", device.used);

@@ -223,3 +223,26 @@ fn a_second_signal_ends_a_batch_at_once() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     scratch.expect_nothing_left();
 }
+
+/// What is said of the engine holds for one proof too, or is refused.
+#[test]
+fn one_proof_takes_what_the_engine_takes() {
+    let (scratch, files) = (Scratch::new(), Files::of("mul1"));
+    let prove = || {
+        let mut command = cuzk(["prove", "--device", "cpu", "--zkey"]);
+        command.arg(&files.zkey).arg("--wtns").arg(&files.wtns);
+        command
+    };
+    let mut command = prove();
+    command.args(["--workers-per-device", "1", "--concurrency", "1"]);
+    command.args(["--on-gpu-error", "cpu"]);
+    command.arg("--proof").arg(scratch.out("proof.json"));
+    command.arg("--public").arg(scratch.out("public.json"));
+    Run::of(command).succeeds();
+    scratch.verify(("--zkey", &files.zkey)).succeeds();
+
+    let mut command = prove();
+    command.arg("--out-dir").arg(scratch.path("out"));
+    Run::of(command).expect(2, &["--out-dir is for many proofs", "--proof and --public"]);
+    assert!(!scratch.path("out").exists());
+}

@@ -138,7 +138,7 @@ pub(super) fn run(
     args: &ProveArgs,
     batch: &Batch,
     material: &Material,
-    gpu: Option<&Gpu>,
+    gpus: &[Gpu],
     device: &DeviceUsed,
     loader: &mut Loader,
     begun: Instant,
@@ -162,8 +162,8 @@ pub(super) fn run(
     let inputs: Vec<&Path> = batch.entries.iter().map(|e| e.path.as_path()).collect();
     output::check(&targets, &inputs)?;
 
-    let options = options(args, gpu);
-    let proofs = Arc::new(proofs(args, material, gpu, loader)?);
+    let options = options(args, gpus);
+    let proofs = Arc::new(proofs(args, material, gpus, loader)?);
     let mut session = Session {
         args,
         batch,
@@ -192,17 +192,17 @@ pub(super) fn run(
     Ok(report.outcome(&options, args, batch, device, loader, begun))
 }
 
-/// One proof through the engine, for its timeline.
+/// One proof through the engine: for its timeline, or as it is set up.
 pub(super) fn one(
     args: &ProveArgs,
     material: &Material,
-    gpu: Option<&Gpu>,
+    gpus: &[Gpu],
     loader: &mut Loader,
 ) -> Result<Proved, Failure> {
-    let proofs = Arc::new(proofs(args, material, gpu, loader)?);
+    let proofs = Arc::new(proofs(args, material, gpus, loader)?);
     let bar = Bar::working("proving");
     let (finished, timeline) = thread::scope(|scope| -> Result<_, Failure> {
-        let scheduler = Scheduler::start_in(scope, options(args, gpu))
+        let scheduler = Scheduler::start_in(scope, options(args, gpus))
             .map_err(|error| Failure::Device(error.to_string()))?;
         let statement = Statement::Witness(Arc::clone(material.witness()?));
         let job = scheduler
@@ -224,7 +224,7 @@ pub(super) fn one(
 fn proofs<'a>(
     args: &ProveArgs,
     material: &'a Material,
-    gpu: Option<&'a Gpu>,
+    gpus: &'a [Gpu],
     loader: &mut Loader,
 ) -> Result<Proofs<'a>, Failure> {
     let on_cpu = |loader: &mut Loader| -> Result<Proofs<'a>, Failure> {
@@ -233,24 +233,29 @@ fn proofs<'a>(
             material.as_circuit()?,
         ))
     };
-    let Some(gpu) = gpu else {
+    if gpus.is_empty() {
         return on_cpu(loader);
-    };
-    let proofs = match args.many.on_gpu_error() {
+    }
+    let mut proofs = match args.many.on_gpu_error() {
         OnDeviceError::Cpu => on_cpu(loader)?,
         _ => Proofs::on_gpus(material.verifier()?),
     };
-    Ok(proofs.with_gpu(gpu, material.prover_on(gpu, loader)?))
+    for gpu in gpus {
+        proofs = proofs.with_gpu(gpu, material.prover_on(gpu, loader)?);
+    }
+    Ok(proofs)
 }
 
-fn options(args: &ProveArgs, gpu: Option<&Gpu>) -> Options {
+fn options(args: &ProveArgs, gpus: &[Gpu]) -> Options {
     let many = &args.many;
-    let mut options = match gpu {
-        None => Options::new([DeviceOptions::new(Place::Cpu)]),
-        Some(gpu) => Options::new([
-            DeviceOptions::new(Place::Device(gpu.device().clone())),
-            DeviceOptions::fallback(Place::Cpu),
-        ]),
+    let places = gpus.iter().map(|gpu| Place::Device(gpu.device().clone()));
+    let mut options = match gpus {
+        [] => Options::new([DeviceOptions::new(Place::Cpu)]),
+        _ => Options::new(
+            places
+                .map(DeviceOptions::new)
+                .chain([DeviceOptions::fallback(Place::Cpu)]),
+        ),
     };
     options.on_device_error = many.on_gpu_error();
     options.workers_per_device = many.workers_per_device.map_or(2, usize::from);
