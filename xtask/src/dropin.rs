@@ -17,7 +17,8 @@ const TESTS: &[&str] = &["mimc", "minroot", "groth16_aggregation"];
 const COUNT: &str = r#"
 #[test]
 fn zzz_proofs_made_by_cuzk() {
-    println!("proofs made and verified by cuzk: {}", supraseal_c2::proofs_made());
+    let (all, on_gpus) = (supraseal_c2::proofs_made(), supraseal_c2::proofs_made_on_gpus());
+    println!("proofs made and verified by cuzk: {all}, {on_gpus} of them on GPUs");
     assert!(supraseal_c2::proofs_made() > 0);
 }
 "#;

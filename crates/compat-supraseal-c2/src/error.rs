@@ -16,6 +16,14 @@ pub enum Error {
         /// What is wrong.
         error: cuzk_groth16::Error,
     },
+    /// The scheduler's words.
+    #[error("circuit {circuit}: {what}")]
+    Engine {
+        /// Which circuit of the call.
+        circuit: usize,
+        /// What is wrong.
+        what: String,
+    },
     /// Arguments that contradict each other or the interface.
     #[error("{what}: expected {expected}, found {found}")]
     Argument {

@@ -2,17 +2,41 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use cuzk_formats::{FileSource, LoadOptions, ProvingKey, bellman};
+use cuzk_groth16::KeyRef;
+use cuzk_groth16::device::KeyId;
 
+use crate::devices;
 use crate::error::Error;
 
-/// A key, shared by all clones of the handle.
+/// A key, shared by all clones of the handle. GPUs that have proved with it keep it until the last handle is dropped, or
+/// another key needs the room.
 #[derive(Clone, Default)]
 pub struct SRS {
-    key: Option<Arc<ProvingKey>>,
+    key: Option<Arc<Key>>,
+}
+
+/// A key in host memory.
+struct Key {
+    key: ProvingKey,
+    /// What it is called on GPUs; found out when one is first used.
+    points: OnceLock<KeyId>,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        let Some(points) = self.points.get() else {
+            return;
+        };
+        for on in devices::opened() {
+            if let Err(error) = on.keys.let_go_of(*points) {
+                tracing::warn!(%error, "a key was not let go");
+            }
+        }
+    }
 }
 
 /// A key kept for the next `try_new` of the same file.
@@ -20,7 +44,7 @@ struct Cached {
     path: PathBuf,
     bytes: u64,
     modified: Option<SystemTime>,
-    key: Arc<ProvingKey>,
+    key: Arc<Key>,
 }
 
 static CACHE: Mutex<Vec<Cached>> = Mutex::new(Vec::new());
@@ -53,13 +77,17 @@ impl SRS {
         // Not under the lock: two that come at once read twice, and the later one replaces the earlier.
         let key = Self::read(&path)?;
         let mut list = cached();
-        list.retain(|cached| cached.path != path);
+        let old = list.iter().position(|cached| cached.path == path);
+        let old = old.map(|old| list.swap_remove(old));
         list.push(Cached {
             path,
             bytes,
             modified,
             key: key.clone(),
         });
+        drop(list);
+        // Not under the lock: GPUs may have to let go of it.
+        drop(old);
         Ok(Self::of(key))
     }
 
@@ -72,17 +100,28 @@ impl SRS {
     }
 
     pub(crate) fn key(&self) -> Result<&ProvingKey, Error> {
-        self.key.as_deref().ok_or(Error::NoParameters)
+        let key = self.key.as_deref().ok_or(Error::NoParameters)?;
+        Ok(&key.key)
     }
 
-    fn of(key: Arc<ProvingKey>) -> Self {
+    /// What the key is called on GPUs.
+    pub(crate) fn points(&self) -> Result<KeyId, Error> {
+        let key = self.key.as_deref().ok_or(Error::NoParameters)?;
+        let points = || KeyId::of_points(&KeyRef::from(&key.key));
+        Ok(*key.points.get_or_init(points))
+    }
+
+    fn of(key: Arc<Key>) -> Self {
         Self { key: Some(key) }
     }
 
-    fn read(path: &std::path::Path) -> Result<Arc<ProvingKey>, Error> {
+    fn read(path: &std::path::Path) -> Result<Arc<Key>, Error> {
         let source = FileSource::open(path)?;
         let params = bellman::read_params(&source, &LoadOptions::default())?;
-        Ok(Arc::new(params.key))
+        Ok(Arc::new(Key {
+            key: params.key,
+            points: OnceLock::new(),
+        }))
     }
 }
 
@@ -94,7 +133,7 @@ impl fmt::Debug for SRS {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.as_ref();
         f.debug_struct("SRS")
-            .field("domain_size", &key.map(|key| key.domain_size))
+            .field("domain_size", &key.map(|key| key.key.domain_size))
             .finish_non_exhaustive()
     }
 }

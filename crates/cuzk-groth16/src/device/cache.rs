@@ -31,6 +31,11 @@ pub struct KeyId([u8; 32]);
 impl KeyId {
     /// Of a key; `variables` says which ones a compact key's queries cover.
     pub fn of(key: &KeyRef<'_>, variables: Option<&QueryVariables>) -> Self {
+        Self::of_points(key).with_variables(variables)
+    }
+
+    /// Of a key without that: what can be kept of a key whose circuits come later.
+    pub fn of_points(key: &KeyRef<'_>) -> Self {
         let KeyHeader {
             flavour,
             domain_size,
@@ -48,14 +53,20 @@ impl KeyId {
         hasher.update(bytemuck::bytes_of(&[vk.alpha_g1, beta_g1, delta_g1]));
         hasher.update(bytemuck::bytes_of(&[vk.beta_g2, vk.gamma_g2, vk.delta_g2]));
         hasher.update(bytemuck::cast_slice(&vk.gamma_abc_g1));
-        for list in variables.into_iter().flat_map(|v| [&v.a, &v.b]) {
-            hasher.update(&(list.len() as u64).to_le_bytes());
-            hasher.update(bytemuck::cast_slice(list));
-        }
         for bases in [key.a_query, key.b_g1_query, key.l_query, key.h_query] {
             update(&mut hasher, bases);
         }
         update(&mut hasher, key.b_g2_query);
+        Self(hasher.finalize().into())
+    }
+
+    fn with_variables(self, variables: Option<&QueryVariables>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.0);
+        for list in variables.into_iter().flat_map(|v| [&v.a, &v.b]) {
+            hasher.update(&(list.len() as u64).to_le_bytes());
+            hasher.update_rayon(bytemuck::cast_slice(list));
+        }
         Self(hasher.finalize().into())
     }
 }
@@ -88,13 +99,23 @@ impl fmt::Debug for KeyId {
     }
 }
 
+/// A key that is kept.
+#[derive(Debug)]
+struct Entry {
+    /// With its variables.
+    id: KeyId,
+    /// Without.
+    points: KeyId,
+    key: Arc<DeviceKey>,
+}
+
 /// Keys on a device, or beside it, that are kept for the provers to come. One that no prover uses gives way to a new one
 /// that has no room, the least recently used first; one in use never does.
 #[derive(Debug)]
 pub struct KeyCache<'g> {
     gpu: &'g Gpu,
     /// The least recently used first.
-    keys: Mutex<Vec<(KeyId, Arc<DeviceKey>)>>,
+    keys: Mutex<Vec<Entry>>,
 }
 
 impl<'g> KeyCache<'g> {
@@ -116,15 +137,30 @@ impl<'g> KeyCache<'g> {
         circuit: Circuit<'c>,
     ) -> Result<DeviceProver<'g, 'c>> {
         let key = key.into();
+        let points = KeyId::of_points(&key);
+        self.prover_of(points, key, circuit)
+    }
+
+    /// The same where `points` is known to be [`KeyId::of_points`] of the key: a large one takes seconds to hash.
+    ///
+    /// # Errors
+    /// As [`DeviceProver::new`].
+    pub fn prover_of<'c, 'k>(
+        &self,
+        points: KeyId,
+        key: impl Into<KeyRef<'k>>,
+        circuit: Circuit<'c>,
+    ) -> Result<DeviceProver<'g, 'c>> {
+        let key = key.into();
         key.check()?;
         let setup = Setup::new(key.header())?;
         circuit.check(&setup.header)?;
         let variables = circuit.query_variables(&setup.header, key.variables)?;
-        let id = KeyId::of(&key, variables.as_ref());
+        let id = points.with_variables(variables.as_ref());
         let mut keys = self.keys.lock();
-        if let Some(found) = keys.iter().position(|(other, _)| *other == id) {
+        if let Some(found) = keys.iter().position(|entry| entry.id == id) {
             let entry = keys.remove(found);
-            let there = Arc::clone(&entry.1);
+            let there = Arc::clone(&entry.key);
             keys.push(entry);
             let plan = there.plan().clone();
             let placed = |_: &_, _: &_, _, _| Ok(plan);
@@ -147,7 +183,8 @@ impl<'g> KeyCache<'g> {
                     if self.let_go_of_one(&mut keys)? => {}
                 placed => {
                     let prover = placed?;
-                    keys.push((id, prover.shared_key()));
+                    let key = prover.shared_key();
+                    keys.push(Entry { id, points, key });
                     return Ok(prover);
                 }
             }
@@ -155,11 +192,17 @@ impl<'g> KeyCache<'g> {
     }
 
     /// Lets the least recently used key go that no prover has; says whether there was one.
-    fn let_go_of_one(&self, keys: &mut Vec<(KeyId, Arc<DeviceKey>)>) -> Result<bool> {
-        let Some(idle) = keys.iter().position(|(_, key)| Arc::strong_count(key) == 1) else {
+    fn let_go_of_one(&self, keys: &mut Vec<Entry>) -> Result<bool> {
+        self.let_go_where(keys, |_| true)
+    }
+
+    /// The same among some.
+    fn let_go_where(&self, keys: &mut Vec<Entry>, which: impl Fn(&Entry) -> bool) -> Result<bool> {
+        let is_idle = |entry: &Entry| Arc::strong_count(&entry.key) == 1;
+        let Some(idle) = keys.iter().position(|entry| is_idle(entry) && which(entry)) else {
             return Ok(false);
         };
-        let (id, key) = keys.remove(idle);
+        let Entry { id, key, .. } = keys.remove(idle);
         tracing::info!(key = ?id, mib = key.bytes() >> 20, "key let go");
         drop(key);
         // Freed in the order of its stream; whoever looks next sees it.
@@ -175,6 +218,21 @@ impl<'g> KeyCache<'g> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether a key of these points is there: [`KeyId::of_points`].
+    pub fn has(&self, points: KeyId) -> bool {
+        self.keys.lock().iter().any(|entry| entry.points == points)
+    }
+
+    /// Lets the keys of these points go that no prover has.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn let_go_of(&self, points: KeyId) -> Result<()> {
+        let mut keys = self.keys.lock();
+        while self.let_go_where(&mut keys, |entry| entry.points == points)? {}
+        Ok(())
     }
 
     /// Lets all keys go that no prover has.

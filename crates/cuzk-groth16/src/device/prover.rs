@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::key::{KeyHeader, KeyRef};
 use crate::setup::Setup;
 use crate::synth::KeyExponents;
+use crate::verifier::Verifier;
 
 /// A key and a circuit on a device, ready to prove with. Any number of threads may, at once.
 #[derive(Debug)]
@@ -185,6 +186,11 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
     /// The key, on the device or beside it.
     pub fn key(&self) -> &DeviceKey {
         &self.key
+    }
+
+    /// The verifier of this key's proofs.
+    pub fn verifier(&self) -> &Verifier {
+        &self.setup.verifier
     }
 
     /// Its circuit; none where rows are evaluated by the caller.
