@@ -59,6 +59,8 @@ pub(crate) fn prove_on(
     let mut options = Options::new(places);
     options.concurrency = circuits;
     options.jobs_max = circuits;
+    // The CPU has the last word.
+    options.attempts_max = 2;
     prove(&Arc::new(proofs), batch, options)
 }
 

@@ -40,20 +40,17 @@ fn emulated_gpu(ordinal: u32) -> (OnGpu, Arc<SimDriver>) {
     (OnGpu::new(Gpu::new(&device).unwrap()), driver)
 }
 
-/// Both functions, three circuits over two GPUs; then two threads with keys of their own.
+/// Both functions: two circuits over two GPUs; then two threads with keys of their own.
 #[test]
 fn circuits_are_proved_on_gpus_as_on_the_cpu() {
-    let cases = [Case::new(Shape::Dense, 3), Case::new(Shape::Porep, 4)];
+    let cases = [Case::new(Shape::Dense, 3), Case::new(Shape::Dense, 2)];
     let keys: [SRS; 2] = std::array::from_fn(|i| cases[i].srs());
-    let (r, s) = randomness(3);
+    let (r, s) = randomness(2);
     let expected = |case: &Case, i| case.expected(r[i], s[i]);
     let (case, srs) = (&cases[0], &keys[0]);
     let before = proofs_made_on_gpus();
-    assert_eq!(
-        case.first(srs, &r, &s),
-        [0, 1, 2].map(|i| expected(case, i))
-    );
-    assert_eq!(proofs_made_on_gpus() - before, 3);
+    assert_eq!(case.first(srs, &r, &s), [0, 1].map(|i| expected(case, i)));
+    assert_eq!(proofs_made_on_gpus() - before, 2);
     let points = srs.points().unwrap();
     assert!(gpus().iter().all(|on| on.keys.has(points)));
 
@@ -68,7 +65,7 @@ fn circuits_are_proved_on_gpus_as_on_the_cpu() {
             });
         }
     });
-    assert_eq!(proofs_made_on_gpus() - before, 5);
+    assert_eq!(proofs_made_on_gpus() - before, 4);
 
     // A key goes with its last handle.
     let clone = keys[0].clone();

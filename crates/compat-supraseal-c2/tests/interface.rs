@@ -18,12 +18,17 @@ fn both_functions_give_the_provers_proofs() {
         let (r, s) = randomness(3);
         let expected: Vec<Proof> = (0..3).map(|i| case.expected(r[i], s[i])).collect();
         let before = supraseal_c2::proofs_made();
+        let on_gpus = supraseal_c2::proofs_made_on_gpus();
         assert_eq!(case.first(&srs, &r, &s), expected);
         let mut proofs = vec![[0; 48]; 3];
         let assignments = [case.assignment(), case.assignment(), case.assignment()];
         generate_groth16_proofs(&assignments, &r, &s, &mut proofs, &srs);
         assert_eq!(proofs, expected);
         assert!(supraseal_c2::proofs_made() >= before + 6);
+        match cuzk_gpu_mem::list() {
+            Ok(_) => assert!(supraseal_c2::proofs_made_on_gpus() >= on_gpus + 6),
+            Err(_) => assert_eq!(supraseal_c2::proofs_made_on_gpus(), 0),
+        }
     }
 }
 
