@@ -139,8 +139,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cuzk on the GPU, {BATCH} proofs through the scheduler: {each:.2?} each");
     }
     println!(
-        "groth16 {}, synthesis to proof, median: {:.2?}",
-        "0.2",
+        "groth16 0.2, synthesis to proof, median: {:.2?}",
         median(their_times)
     );
     Ok(())
