@@ -3,7 +3,7 @@
 //!
 //! `--room full,16` measures once with the whole card and once with 16 GiB of it: the rest is taken by somebody else, and the
 //! limit is set to that. `--threads 2` proves on so many threads at once as well. `--four-transforms` takes a key with the bases
-//! of four transforms.
+//! of four transforms, `--multiples` keeps multiples of H's points.
 
 #![allow(
     clippy::print_stdout,
@@ -38,10 +38,12 @@ fn main() {
         Some("arkworks") => KeyFamily::Arkworks,
         _ => KeyFamily::Bellman,
     };
+    let flag = |name: &str| std::env::args().any(|arg| arg == name);
     let gpu = Gpu::new(&bench.device).unwrap_or_else(|error| {
         eprintln!("prove_device: {error}");
         std::process::exit(1);
     });
+    let gpu = gpu.with_multiples(flag("--multiples"));
     let rooms = device::option("--room").unwrap_or_else(|| "full".to_owned());
     let job = Job {
         rooms: rooms
@@ -52,7 +54,7 @@ fn main() {
         shape,
         log_n,
         family,
-        four_transforms: std::env::args().any(|arg| arg == "--four-transforms"),
+        four_transforms: flag("--four-transforms"),
         partitions,
     };
     job.run(&mut bench, &gpu);

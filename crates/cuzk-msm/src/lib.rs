@@ -18,6 +18,9 @@
 //! assert_eq!(sum, G1Xyzz::from(bases[0]).mul_scalar(&Scalar::from(10)));
 //! # Ok::<(), cuzk_msm::Error>(())
 //! ```
+//!
+//! [`device`] has the plans for a GPU: dense, streamed and sparse sums in memory that the caller owns. [`HostMsmPlan`] and
+//! [`HostSparsePlan`] take the same on the CPU. `examples/sums.rs` does both.
 #![deny(unsafe_code)]
 
 mod bases;
@@ -25,6 +28,7 @@ mod cpu;
 pub mod device;
 mod digits;
 mod fixed_base;
+mod host;
 #[cfg(target_arch = "x86_64")]
 mod ifma;
 mod multiples;
@@ -36,6 +40,10 @@ mod terms;
 
 pub use bases::Bases;
 pub use fixed_base::FixedBase;
+pub use host::{
+    HostBaseSet, HostMembers, HostMsmPlan, HostScalars, HostSparsePlan, HostWitness,
+    count_terms_on_host,
+};
 pub use multiples::multiply_each;
 pub use pippenger::{Error, Selection, msm, msm_selected};
 pub use signed_sums::signed_sums;

@@ -46,6 +46,16 @@ pub enum Error {
         /// Bases given.
         bases: usize,
     },
+    /// Not as many of something as were planned for.
+    #[error("{expected} {what} were planned for, and there are {found}")]
+    Count {
+        /// Of what.
+        what: &'static str,
+        /// What the plan says.
+        expected: usize,
+        /// Given.
+        found: usize,
+    },
     /// More terms than one call takes.
     #[error("{bases} bases are more than the 2^31 - 1 of one sum")]
     TooManyTerms {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::error::Result;
 use super::incoming::{HostRows, IncomingRows, IncomingWitness};
 use super::prover::{DeviceProver, rows_scratch_bytes};
-use super::sums::{Beside, SumsPlan};
+use super::sums::{Beside, Known, SumsPlan};
 use super::witness::HostWitness;
 use super::witness_sums::WitnessTerms;
 use crate::error::Error;
@@ -161,7 +161,14 @@ impl DeviceProver<'_, '_> {
         };
         let beside = self.beside_sums(rows.is_some());
         let room = device.room()?.saturating_sub(staged + leave);
-        let sums = SumsPlan::new(self.gpu, &self.key, terms, beside, room)?;
+        let known = Known {
+            info: device.info(),
+            streams: self.gpu.sum_streams(),
+            sizes: &self.sizes,
+            key: self.key.plan(),
+            terms,
+        };
+        let sums = SumsPlan::new(known, beside, room)?;
         Ok(DevicePacked {
             compute_bytes: sums.section_bytes(beside),
             witness: packed,

@@ -6,7 +6,7 @@ use cuzk_field::{Fp, Fp2, G1Affine, G2Affine};
 use cuzk_gpu_mem::{Carve, DeviceInfo};
 use cuzk_kernels::DeviceCurve;
 use cuzk_msm::device::{
-    Batches, Error as Msm, MsmPlan, SparsePlan, StreamedSparsePlan, TermCounts,
+    Batches, Error as Msm, MsmPlan, Multiples, SparsePlan, StreamedSparsePlan, TermCounts,
 };
 use cuzk_ntt::device::QuotientForm;
 
@@ -145,6 +145,7 @@ impl KeySizes {
 pub struct KeyPlan {
     on_device: Vec<Part>,
     arrays: usize,
+    h_multiples: Option<Multiples<Fp>>,
     key_bytes: u64,
     fixed_bytes: u64,
     section_bytes: u64,
@@ -224,11 +225,39 @@ impl KeyPlan {
         Ok(Self {
             on_device: on_device.to_vec(),
             arrays: sizes.form.arrays(),
+            h_multiples: None,
             key_bytes: on_device.iter().map(|part| sizes.bytes_of(*part)).sum(),
             fixed_bytes: sizes.fixed_bytes,
             section_bytes: section_bytes(info, sizes, on_device, full, thrift)?,
             spare_bytes: 0,
         })
+    }
+
+    /// Keeps multiples of H's points beside them where those lie on the device and sums save by it: in a quarter of the
+    /// bytes that the plan has no use for, and in twice those of the points at most.
+    pub fn add_multiples(&mut self, info: &DeviceInfo, sizes: &KeySizes) {
+        if self.placement(Part::H) == Placement::Host || self.h_multiples.is_some() {
+            return;
+        }
+        let idle = (self.spare_bytes / 4).min(2 * sizes.bytes_of(Part::H));
+        if let Some(choice) = Multiples::choose(info, sizes.points_of(Part::H), idle) {
+            self.key_bytes += choice.extra_bytes();
+            self.spare_bytes -= choice.extra_bytes();
+            self.h_multiples = Some(choice);
+        }
+    }
+
+    /// The same plan with these multiples.
+    #[cfg(test)]
+    pub(super) fn keeping(mut self, choice: Multiples<Fp>) -> Self {
+        self.key_bytes += choice.extra_bytes();
+        self.h_multiples = Some(choice);
+        self
+    }
+
+    /// The multiples of H's points that are kept, and what they gain.
+    pub fn h_multiples(&self) -> Option<&Multiples<Fp>> {
+        self.h_multiples.as_ref()
     }
 
     /// Where a part lies.
@@ -253,7 +282,7 @@ impl KeyPlan {
         self.arrays
     }
 
-    /// Bytes of the key's points on the device.
+    /// Bytes of the key's points on the device, kept multiples included.
     pub fn key_bytes(&self) -> u64 {
         self.key_bytes
     }

@@ -26,6 +26,7 @@ pub struct DeviceProver<'g, 'c> {
     pub(super) gpu: &'g Gpu,
     pub(super) setup: Setup,
     pub(super) key: Arc<DeviceKey>,
+    pub(super) sizes: KeySizes,
     pub(super) form: QuotientForm,
     pub(super) tables: Arc<DevicePlan>,
     pub(super) matrices: Option<DeviceMatrices>,
@@ -155,11 +156,15 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         sizes.rows_scratch_bytes = rows_scratch_bytes(matrices.as_ref());
         let device = gpu.device();
         let (room, others) = (device.room()?, gpu.section_bytes());
-        let plan = choose(device.info(), &sizes, room, others)?;
+        let mut plan = choose(device.info(), &sizes, room, others)?;
+        if gpu.keeps_multiples() {
+            plan.add_multiples(device.info(), &sizes);
+        }
         let mib = |bytes: u64| bytes >> 20;
         tracing::info!(
             key = %plan.residency(),
             key_mib = mib(plan.key_bytes()),
+            h_multiples = plan.h_multiples().map_or(1, |kept| kept.count()),
             section_mib = mib(plan.section_bytes()),
             room_mib = mib(room),
             "residency"
@@ -167,10 +172,12 @@ impl<'g, 'c> DeviceProver<'g, 'c> {
         let room = gpu.keep_room(plan.section_bytes());
         let table_bytes = sizes.fixed_bytes + plan.spare_bytes() / 2;
         let key = key(plan)?;
+        sizes.points = key.points();
         let tables = gpu.plan(root_generator, log_n, form, table_bytes)?;
         Ok(Self {
             gpu,
             setup,
+            sizes,
             key,
             form,
             tables,

@@ -12,7 +12,7 @@ use super::incoming::{IncomingRows, IncomingWitness};
 use super::packing::no_rows;
 use super::phases::secret;
 use super::prover::DeviceProver;
-use super::sums::{Beside, PendingSums, SumsPlan};
+use super::sums::{Beside, PendingSums, SumsPlan, Turn};
 use crate::error::Error;
 use crate::stages::StopCheck;
 
@@ -111,17 +111,20 @@ impl DeviceProver<'_, '_> {
         // What the other stream uses is lent before anything else is on this one: it waits for that alone.
         let beside = gpu.beside();
         let both = [stream, beside];
-        let witness_beside = sums.is_beside.then(|| witness.lend(&both)).transpose()?;
+        let mut all = both.to_vec();
+        all.extend(gpu.sum_streams().all());
+        let key = &key.lend(&all)?;
+        let is_beside = sums.turn != Turn::Behind;
+        let witness_beside = is_beside.then(|| witness.lend(&both)).transpose()?;
         let scratch_bytes = usize::try_from(sums.scratch_bytes()).unwrap_or(usize::MAX);
-        let mut scratch_beside = match sums.is_beside {
-            true => Some(secret::<u8>(cx, "witness sums", scratch_bytes)?),
-            false => None,
+        let streams_beside = [beside, witness_uploads.stream()];
+        let mut scratch_beside_h = None;
+        let mut scratch_beside = match sums.turn {
+            Turn::BesideAll => Some(secret::<u8>(cx, "witness sums", scratch_bytes)?),
+            Turn::BesideH | Turn::Behind => None,
         };
         let mut lent_scratch = match &mut scratch_beside {
-            Some(scratch) => {
-                let streams = [beside, witness_uploads.stream()];
-                Some(scratch.view_mut().lend(&streams)?)
-            }
+            Some(scratch) => Some(scratch.view_mut().lend(&streams_beside)?),
             None => None,
         };
         let view = match &witness_beside {
@@ -173,6 +176,11 @@ impl DeviceProver<'_, '_> {
         let quotient_done = stream.record()?;
         pace.reach(&rows_done)?;
         let counts = counting.wait()?;
+        if sums.turn == Turn::BesideH {
+            // In the memory that the quotient leaves, and so behind it.
+            let scratch = scratch_beside_h.insert(secret(cx, "witness sums", scratch_bytes)?);
+            lent_scratch = Some(scratch.view_mut().lend(&streams_beside)?);
+        }
         let mut scratch_bytes = scratch_bytes;
         if let Some(scratch) = &mut lent_scratch {
             // The H sum is behind the quotient, these are beside both.
@@ -204,7 +212,7 @@ impl DeviceProver<'_, '_> {
             }
         }
         drop(lent_scratch);
-        drop(scratch_beside);
+        drop((scratch_beside, scratch_beside_h));
         let h = h.into_view();
         let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
         drop(a);

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 
 use super::error::Result;
 use super::gpu::Gpu;
-use super::key::{DeviceKey, Points};
+use super::key::{DeviceKey, LentKey, Points};
 use super::phases::secret;
-use super::plan::{Part, Placement, within_or_least};
+use super::plan::{KeyPlan, KeySizes, Part, Placement, within_or_least};
 use super::section::Spans;
 use super::witness_sums::{Counting, Counts, Guess, SparseSums, WitnessTerms};
 use crate::setup::Sums;
@@ -24,14 +24,26 @@ use crate::setup::Sums;
 /// Rows from which on sums over the witness come behind the H sum, not beside it: that one has all of the device's
 /// attention then.
 const BESIDE_ROWS: usize = 1 << 25;
+/// Of what the quotient leaves the sums over the witness get one of so many parts beside the H sum, the first that does.
+const BESIDE_H_SHARES: [u64; 4] = [4, 3, 2, 8];
+
+/// When the sums over the witness run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// Beside all else, on a stream and in scratch of their own.
+    BesideAll,
+    /// On that stream beside the H sum, in what the quotient leaves.
+    BesideH,
+    /// Behind the H sum, on the section's stream.
+    Behind,
+}
 
 /// How the sums of a proof are computed: what is known before the device has the witness.
 #[derive(Debug)]
 pub(super) struct SumsPlan {
     h: MsmPlan<Fp>,
     witness: SparseSums,
-    /// Whether the sums over the witness have a stream and scratch of their own, and run beside all else.
-    pub(super) is_beside: bool,
+    pub(super) turn: Turn,
 }
 
 /// What a section needs beside the sums, in bytes.
@@ -43,70 +55,82 @@ pub(super) struct Beside {
     pub(super) quotient: u64,
 }
 
+/// What sums are planned from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) info: &'a DeviceInfo,
+    pub(super) streams: &'a Arc<Streams>,
+    /// The points that there are.
+    pub(super) sizes: &'a KeySizes,
+    /// Where they lie.
+    pub(super) key: &'a KeyPlan,
+    pub(super) terms: WitnessTerms,
+}
+
 impl SumsPlan {
     /// A plan in a section of at most `room` bytes, or of the least that works.
-    pub(super) fn new(
-        gpu: &Gpu,
-        key: &DeviceKey,
-        terms: WitnessTerms,
-        beside: Beside,
-        room: u64,
-    ) -> Result<Self> {
-        let info = gpu.device().info();
-        let (n, streams) = (key.header().domain_size, gpu.sum_streams());
+    pub(super) fn new(known: Known<'_>, beside: Beside, room: u64) -> Result<Self> {
+        let n = known.sizes.domain_size;
         let is_streamed = Part::ALL
             .iter()
-            .any(|part| *part != Part::H && key.plan().placement(*part) == Placement::Host);
-        let best_h = h_plan(key, info, Some(streams), u64::MAX)?;
-        let best = SparseSums::new(key, info, terms, Guess::AtMost, u64::MAX)?;
+            .any(|part| *part != Part::H && known.key.placement(*part) == Placement::Host);
+        let best_h = known.h_plan(u64::MAX)?;
+        let best = SparseSums::new(known, Guess::AtMost, u64::MAX)?;
         let with_h = |h: u64| beside.quotient.max(beside.array + h);
         let (h_bytes, witness_bytes) = (best_h.footprint().device, best.scratch_bytes());
         if (n < BESIDE_ROWS || is_streamed) && with_h(h_bytes) + witness_bytes <= room {
             return Ok(Self {
                 h: best_h,
                 witness: best,
-                is_beside: true,
+                turn: Turn::BesideAll,
             });
         }
-        if is_streamed {
-            // What the quotient leaves is the H sum's; what is left beside is enough for small batches.
-            let left = beside.quotient - beside.array;
-            if let Ok(h) = h_plan(key, info, Some(streams), left) {
-                let left = room.saturating_sub(with_h(h.footprint().device));
-                if let Ok(witness) = SparseSums::new(key, info, terms, Guess::Likely, left) {
-                    return Ok(Self {
-                        h,
-                        witness,
-                        is_beside: true,
-                    });
-                }
-            }
+        if is_streamed && let Some(plan) = Self::streamed_beside(known, beside, room) {
+            return Ok(plan);
         }
         let h_limit = room.saturating_sub(beside.array);
         let h = match h_bytes <= h_limit {
             true => best_h,
-            false => within_or_least(h_limit, |limit| h_plan(key, info, Some(streams), limit))?,
+            false => within_or_least(h_limit, |limit| known.h_plan(limit))?,
         };
         let witness = match witness_bytes <= room {
             true => best,
-            false => within_or_least(room, |limit| {
-                SparseSums::new(key, info, terms, Guess::AtMost, limit)
-            })?,
+            false => within_or_least(room, |limit| SparseSums::new(known, Guess::AtMost, limit))?,
         };
         Ok(Self {
             h,
             witness,
-            is_beside: false,
+            turn: Turn::Behind,
         })
+    }
+
+    /// A plan whose sums over the witness, which wait for the bus, run beside as much else as `room` bytes allow.
+    fn streamed_beside(known: Known<'_>, beside: Beside, room: u64) -> Option<Self> {
+        let in_bytes = |turn, h_limit: u64, witness_limit: u64| {
+            let h = known.h_plan(h_limit).ok()?;
+            let witness = SparseSums::new(known, Guess::Likely, witness_limit).ok()?;
+            let plan = Self { h, witness, turn };
+            (plan.section_bytes(beside) <= room).then_some(plan)
+        };
+        // What the quotient leaves is the H sum's; what is left beside is enough for small batches.
+        let (left, free) = (
+            beside.quotient - beside.array,
+            room.saturating_sub(beside.quotient),
+        );
+        let all = in_bytes(Turn::BesideAll, left, free);
+        let left = room.saturating_sub(beside.array);
+        let mut shares = BESIDE_H_SHARES.into_iter().map(|share| left / share);
+        all.or_else(|| shares.find_map(|share| in_bytes(Turn::BesideH, left - share, share)))
     }
 
     /// Bytes of a section with these sums.
     pub(super) fn section_bytes(&self, beside: Beside) -> u64 {
         let h = beside.array + self.h.footprint().device;
-        let first = beside.quotient.max(h);
-        match self.is_beside {
-            true => first + self.scratch_bytes(),
-            false => first.max(self.scratch_bytes()),
+        let (quotient, witness) = (beside.quotient, self.scratch_bytes());
+        match self.turn {
+            Turn::BesideAll => quotient.max(h) + witness,
+            Turn::BesideH => quotient.max(h + witness),
+            Turn::Behind => quotient.max(h).max(witness),
         }
     }
 
@@ -132,7 +156,7 @@ impl SumsPlan {
         &self,
         cx: &Compute<'_>,
         gpu: &Gpu,
-        key: &'env DeviceKey,
+        lent: &LentKey<'env>,
         uploads: &TransferScope<'_, 'env>,
         h: DeviceView<'_, Scalar>,
     ) -> Result<Pending<Fp>> {
@@ -142,19 +166,18 @@ impl SumsPlan {
         let result = result(cx, plan.result_len())?;
         let (launcher, stream) = (gpu.launcher(), cx.stream());
         let scratch = scratch.view_mut();
-        match &key.h {
-            Points::Device(points) => {
-                // The coefficient of tau^(n - 1) is zero, and there is no point for it.
-                let scalars = [Scalars::Canonical(h.slice(..points.len()))];
+        // The coefficient of tau^(n - 1) is zero, and there is no point for it.
+        let scalars = [Scalars::Canonical(h.slice(..lent.key.h_len()))];
+        match (&lent.h, &lent.key.h) {
+            (Some(points), _) => {
                 Ok(plan.run(launcher, stream, points.view(), &scalars, scratch, result)?)
             }
-            Points::Host(points) => {
-                let scalars = [Scalars::Canonical(h.slice(..points.len()))];
+            (None, Points::Host(points)) => {
                 let bases: [&[_]; 1] = [points];
                 Ok(plan
                     .run_streamed(launcher, stream, uploads, &bases, &scalars, scratch, result)?)
             }
-            Points::Shared(_) => unreachable!("H has a buffer of its own"),
+            _ => unreachable!("H has a buffer of its own"),
         }
     }
 
@@ -165,7 +188,7 @@ impl SumsPlan {
         &self,
         cx: &Compute<'_>,
         gpu: &Gpu,
-        key: &'env DeviceKey,
+        lent: &LentKey<'env>,
         stream: &Stream,
         uploads: &TransferScope<'_, 'env>,
         witness: PackedWitness<'_>,
@@ -173,21 +196,26 @@ impl SumsPlan {
         scratch: DeviceViewMut<'_, u8>,
     ) -> Result<PendingWitnessSums> {
         self.witness
-            .begin(cx, gpu, key, stream, uploads, witness, counts, scratch)
+            .begin(cx, gpu, lent, stream, uploads, witness, counts, scratch)
     }
 }
 
-fn h_plan(
-    key: &DeviceKey,
-    info: &DeviceInfo,
-    streams: Option<&Arc<Streams>>,
-    limit: u64,
-) -> Result<MsmPlan<Fp>> {
-    Ok(match &key.h {
-        Points::Host(points) => MsmPlan::streamed_beside(streams, info, points.len(), 1, limit)?,
-        Points::Device(points) => MsmPlan::resident_beside(streams, info, points.len(), 1, limit)?,
-        Points::Shared(_) => unreachable!("H has a buffer of its own"),
-    })
+impl Known<'_> {
+    fn h_plan(self, limit: u64) -> Result<MsmPlan<Fp>> {
+        let (info, streams, points) =
+            (self.info, Some(self.streams), self.sizes.points_of(Part::H));
+        Ok(
+            match (self.key.placement(Part::H), self.key.h_multiples()) {
+                (Placement::Host, _) => MsmPlan::streamed_beside(streams, info, points, 1, limit)?,
+                (Placement::Device, Some(kept)) => {
+                    MsmPlan::with_multiples(streams, info, kept, 1, limit)?
+                }
+                (Placement::Device, None) => {
+                    MsmPlan::resident_beside(streams, info, points, 1, limit)?
+                }
+            },
+        )
+    }
 }
 
 /// Pinned memory for the points of a sum's windows.

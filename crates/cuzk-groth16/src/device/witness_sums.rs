@@ -15,11 +15,11 @@ use cuzk_msm::device::{
 
 use super::error::Result;
 use super::gpu::Gpu;
-use super::key::{DeviceKey, Points, SparseQuery};
+use super::key::{DeviceKey, LentKey, Points, SparseQuery};
 use super::phases::secret;
-use super::plan::Part;
+use super::plan::{Part, Placement};
 use super::section::Spans;
-use super::sums::{PendingWitnessSums, result};
+use super::sums::{Known, PendingWitnessSums, result};
 
 /// What the host knows of a witness: how many values are one, and how many neither zero nor one.
 #[derive(Clone, Copy, Debug)]
@@ -125,10 +125,6 @@ impl DeviceKey {
     }
 }
 
-fn total<F: DeviceCurve>(pieces: &[&[Affine<F>]]) -> usize {
-    pieces.iter().map(|piece| piece.len()).sum()
-}
-
 fn bytes_of(plan: Result<u64, Msm>) -> Result<u64> {
     Ok(plan?)
 }
@@ -157,41 +153,42 @@ fn resident_bytes<F: DeviceCurve>(
 
 impl SparseSums {
     /// A plan in at most `limit` bytes of scratch, for any witness with these terms, or most of them.
-    pub(super) fn new(
-        key: &DeviceKey,
-        info: &DeviceInfo,
-        terms: WitnessTerms,
-        guess: Guess,
-        limit: u64,
-    ) -> Result<Self> {
+    pub(super) fn new(known: Known<'_>, guess: Guess, limit: u64) -> Result<Self> {
+        let Known {
+            info, sizes, terms, ..
+        } = known;
         let variables = terms.variables;
+        let points_in = |placement| {
+            let parts = PARTS.iter().copied();
+            let there = parts.filter(move |part| known.key.placement(*part) == placement);
+            there
+                .map(|part| sizes.points_of(part))
+                .collect::<Vec<usize>>()
+        };
         let mut plan = Self {
             variables,
             scratch_bytes: 0,
             cut_g1: None,
             cut_g2: None,
         };
-        let resident: Vec<TermCounts> = key
-            .resident_sets()
-            .iter()
-            .map(|(part, _)| terms.at_most(key.sparse(*part).0.points))
-            .collect();
+        let resident = points_in(Placement::Device);
+        let resident: Vec<TermCounts> = resident.into_iter().map(|n| terms.at_most(n)).collect();
         if !resident.is_empty() {
             let bytes = resident_bytes::<Fp>(info, variables, &resident, limit)?;
             plan.scratch_bytes = bytes;
         }
-        let (_, pieces) = key.streamed_sets();
-        if !pieces.is_empty() {
-            let cut = plan.cut::<Fp>(info, terms, guess, [total(&pieces), pieces.len()], limit)?;
-            plan.cut_g1 = Some(cut);
+        let streamed = points_in(Placement::Host);
+        if !streamed.is_empty() {
+            let (points, sets) = (streamed.iter().sum(), streamed.len());
+            plan.cut_g1 = Some(plan.cut::<Fp>(info, terms, guess, [points, sets], limit)?);
         }
-        match &key.b_g2 {
-            Points::Host(points) => {
-                plan.cut_g2 =
-                    Some(plan.cut::<Fp2>(info, terms, guess, [points.len(), 1], limit)?);
+        let points = sizes.points_of(Part::B2);
+        match known.key.placement(Part::B2) {
+            Placement::Host => {
+                plan.cut_g2 = Some(plan.cut::<Fp2>(info, terms, guess, [points, 1], limit)?);
             }
-            Points::Device(_) | Points::Shared(_) => {
-                let counts = [terms.at_most(key.b_query.points)];
+            Placement::Device => {
+                let counts = [terms.at_most(points)];
                 let bytes = resident_bytes::<Fp2>(info, variables, &counts, limit)?;
                 plan.scratch_bytes = plan.scratch_bytes.max(bytes);
             }
@@ -302,13 +299,14 @@ impl SparseSums {
         &self,
         cx: &Compute<'_>,
         gpu: &Gpu,
-        key: &'env DeviceKey,
+        lent: &LentKey<'env>,
         stream: &Stream,
         uploads: &TransferScope<'_, 'env>,
         witness: PackedWitness<'_>,
         counts: &Counts,
         mut scratch: DeviceViewMut<'_, u8>,
     ) -> Result<PendingWitnessSums> {
+        let key = lent.key;
         let run = Run {
             cx,
             gpu,
@@ -336,7 +334,7 @@ impl SparseSums {
         }
         let (parts, sets): (Vec<Part>, Vec<BaseSet<'_>>) = key.resident_sets().into_iter().unzip();
         let terms: Vec<TermCounts> = parts.iter().map(|part| count_of(*part)).collect();
-        let bases = key.sparse_g1.view();
+        let bases = lent.sparse_g1.view();
         if !parts.is_empty() {
             match run.resident::<Fp>(bases, &sets, &terms, scratch.reborrow()) {
                 Err(super::Error::Msm(Msm::TooLittleScratch { .. })) if parts.len() > 1 => {
@@ -350,12 +348,12 @@ impl SparseSums {
             }
         }
         let sets = [key.b_query.set(0)];
-        let g2 = match (&key.b_g2, &self.cut_g2) {
-            (Points::Host(points), Some(cut)) => {
+        let g2 = match (&lent.b_g2, &key.b_g2, &self.cut_g2) {
+            (_, Points::Host(points), Some(cut)) => {
                 let pieces = [&**points];
                 run.streamed::<Fp2>(uploads, cut, &pieces, &sets, streamed_g2, scratch)?
             }
-            (Points::Device(points), _) => {
+            (Some(points), ..) => {
                 run.resident::<Fp2>(points.view(), &sets, &[count_of(Part::B2)], scratch)?
             }
             _ => unreachable!("a plan is made for where B2 is"),

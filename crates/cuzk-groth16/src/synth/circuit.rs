@@ -38,14 +38,28 @@ impl Instance {
             });
         }
         let n = 1usize << log_n;
-        let num_inputs = match shape {
-            Shape::Porep => (n / 64).clamp(1, 328),
-            Shape::Dense => (n / 2).min(2),
-        };
         let rows = match shape {
             // round(0.971 n): as full as a 32 GiB PoRep's 2^27 rows.
             Shape::Porep => ((971 * n + 500) / 1000).max(2),
             Shape::Dense => n,
+        };
+        Self::with_rows(shape, rows, seed)
+    }
+
+    /// An instance with so many rows: constraints and inputs.
+    ///
+    /// # Errors
+    /// [`Error::Circuit`] unless `rows` is from 2 to 2^28.
+    pub fn with_rows(shape: Shape, rows: usize, seed: u64) -> Result<Self, Error> {
+        if !(2..=1 << 28).contains(&rows) {
+            return Err(Error::Circuit {
+                what: format!("a synthetic circuit has 2 to 2^28 rows, not {rows}"),
+            });
+        }
+        let n = rows.next_power_of_two();
+        let num_inputs = match shape {
+            Shape::Porep => (n / 64).clamp(1, 328),
+            Shape::Dense => (n / 2).min(2),
         };
         let num_constraints = rows - num_inputs;
         match shape {

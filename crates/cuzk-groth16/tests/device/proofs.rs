@@ -86,6 +86,19 @@ fn synthetic_circuits_prove_as_on_the_cpu(gpu: &Gpu, is_card: bool) {
         }
         for &log_n in sizes {
             let Instance { r1cs, witness } = Instance::new(shape, log_n, 7).unwrap();
+            let n = 1_usize << if is_card { log_n } else { 2 };
+            let beside = if is_card {
+                [n - 1, n, n + 1]
+            } else {
+                [0, 0, n + 1]
+            };
+            let family = FAMILIES[log_n as usize % 3];
+            for rows in beside.into_iter().filter(|rows| *rows >= 2) {
+                let Instance { r1cs, witness } = Instance::with_rows(shape, rows, 9).unwrap();
+                let key = proving_key(&r1cs, family, 5).unwrap();
+                let name = format!("{shape:?}, {rows} rows, {family:?}");
+                compare(gpu, &key, Circuit::R1cs(&r1cs), &witness, &name);
+            }
             for (i, family) in FAMILIES.into_iter().enumerate() {
                 // The large ones once each.
                 let turn = (log_n as usize + usize::from(shape == Shape::Dense)) % 3;
@@ -97,6 +110,25 @@ fn synthetic_circuits_prove_as_on_the_cpu(gpu: &Gpu, is_card: bool) {
                 compare(gpu, &key, Circuit::R1cs(&r1cs), &witness, &name);
             }
         }
+    }
+}
+
+#[test]
+fn kept_multiples_change_no_proof_on_a_card() {
+    let _running = crate::CARD.read();
+    let Some(gpu) = crate::card() else { return };
+    let gpu = gpu.with_multiples(true);
+    for (log_n, least) in [(1, 1), (9, 1), (16, 1), (20, 2)] {
+        let Instance { r1cs, witness } = Instance::new(Shape::Porep, log_n, 6).unwrap();
+        let key = proving_key(&r1cs, KeyFamily::Circom, 2).unwrap();
+        let prover = DeviceProver::new(&gpu, &key, Circuit::R1cs(&r1cs)).unwrap();
+        let plan = prover.key().plan();
+        let kept = plan.h_multiples().map_or(1, |kept| kept.count());
+        assert!((least..=3).contains(&kept), "2^{log_n}: {kept}");
+        let found = prover.prove(&witness, &fixed()).unwrap();
+        let expected = Prover::new(&key).unwrap();
+        let expected = expected.prove(Circuit::R1cs(&r1cs), &witness, &fixed());
+        assert_eq!(found.proof, expected.unwrap().proof, "2^{log_n}");
     }
 }
 

@@ -16,10 +16,10 @@ use super::run::check;
 use super::tuning::{Cost, tuning};
 
 /// Multiples of the bases are worth their memory from this share of a sum's cost on.
-const LEAST_GAIN: f64 = 0.02;
+const LEAST_GAIN: f64 = 0.05;
 
 /// Which multiples of some bases are kept: data, made from sizes.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Multiples<F> {
     bases: usize,
     windows: Windows,

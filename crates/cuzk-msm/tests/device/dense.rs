@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuzk_field::{Affine, Fp, Fp2, Fr, Scalar};
 use cuzk_msm::device::{DeviceCurve, Error, MsmPlan, Scalars, Streams};
-use cuzk_msm::msm;
+use cuzk_msm::{HostMsmPlan, HostScalars, msm};
 
 use crate::rig::Rig;
 use crate::values::{hostile_bases, hostile_scalars, multiples, scalars};
@@ -101,6 +101,9 @@ fn run_streamed<F: DeviceCurve>(
 #[track_caller]
 fn check<F: DeviceCurve>(rig: &Rig, bases: &[Affine<F>], vector: &[Scalar], what: &str) {
     let expected = msm(bases, vector).unwrap().to_affine();
+    let twin = HostMsmPlan::new(bases.len(), 1);
+    let found = twin.run(bases, &[HostScalars::Canonical(vector)]);
+    assert_eq!(found.unwrap(), [expected], "{what}, on the host");
     let (info, n) = (rig.device().info(), bases.len());
     let streams = Arc::new(Streams::new(rig.device()).unwrap());
     let plan = MsmPlan::resident_beside(Some(&streams), info, n, 1, u64::MAX).unwrap();
@@ -188,6 +191,15 @@ fn montgomery_form(rig: &Rig) {
     );
     let found = pending.unwrap().wait().unwrap();
     assert_eq!(found, [msm(&bases, &vector).unwrap().to_affine()]);
+    let twin = HostMsmPlan::<Fp>::new(n, 2);
+    let both = [
+        HostScalars::Montgomery(&elements),
+        HostScalars::Canonical(&vector),
+    ];
+    let on_host = twin.run(&bases, &both).unwrap();
+    assert_eq!(on_host, [found[0], found[0]]);
+    assert!(twin.run(&bases, &both[..1]).is_err());
+    assert!(twin.run(&bases[1..], &both).is_err());
 }
 
 /// Vectors for one list of bases.

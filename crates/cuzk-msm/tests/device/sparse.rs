@@ -9,7 +9,9 @@ use cuzk_msm::device::{
     StreamedSparsePlan, Streams, TermCounts, bitmap, count_scratch_bytes, count_terms,
     count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
 };
-use cuzk_msm::msm;
+use cuzk_msm::{
+    HostBaseSet, HostMembers, HostScalars, HostSparsePlan, HostWitness, count_terms_on_host, msm,
+};
 
 use crate::rig::Rig;
 use crate::values::{hostile_scalars, multiples, scalars};
@@ -173,11 +175,49 @@ fn check<F: DeviceCurve>(rig: &Rig, sets: &Sets<F>, values: &[Scalar], what: &st
     let plan = SparsePlan::beside(Some(&streams), info, n, &counts, u64::MAX).unwrap();
     let found = run(rig, &plan, &sets.bases, &witness, &views);
     assert_eq!(found, sets.expected(values), "{what}, {counts:?}");
+    assert_eq!(
+        on_host(rig, sets, values, &witness, &counts),
+        found,
+        "{what}"
+    );
     if rig.is_card {
         let plan = SparsePlan::new(info, n, &counts, u64::MAX).unwrap();
         let found = run(rig, &plan, &sets.bases, &witness, &views);
         assert_eq!(found, sets.expected(values), "{what}, on one stream");
     }
+}
+
+/// The sums of the plan on the CPU, from a witness packed there, which is that of the device.
+fn on_host<F: DeviceCurve>(
+    rig: &Rig,
+    sets: &Sets<F>,
+    values: &[Scalar],
+    witness: &Witness,
+    counts: &[TermCounts],
+) -> Vec<Affine<F>> {
+    let packed = HostWitness::pack(HostScalars::Canonical(values)).unwrap();
+    assert_eq!(packed.bits(), rig.download(&witness.bits));
+    assert_eq!(packed.ranks(), rig.download(&witness.ranks));
+    assert_eq!(packed.full(), rig.download(&witness.full));
+    let words: Vec<Vec<u32>> = sets
+        .bitmaps
+        .iter()
+        .map(|(words, _)| rig.download(words))
+        .collect();
+    let views = words.iter().zip(&sets.first_bases);
+    let views: Vec<HostBaseSet<'_>> = views
+        .map(|(words, first_base)| HostBaseSet {
+            members: HostMembers::Bitmap(words),
+            first_base: *first_base,
+        })
+        .collect();
+    assert_eq!(count_terms_on_host(&packed, &views), counts);
+    let plan = HostSparsePlan::<F>::new(values.len(), counts);
+    let mut wrong = counts.to_vec();
+    wrong[0].ones += 1;
+    let refused = HostSparsePlan::<F>::new(values.len(), &wrong);
+    assert!(refused.run(&sets.bases, &packed, &views).is_err());
+    plan.run(&sets.bases, &packed, &views).unwrap()
 }
 
 /// 1% of full size, half of the others one.

@@ -6,9 +6,10 @@ mod query;
 use cuzk_field::{Affine, Fp, Fp2, G1Affine, G2Affine, Scalar};
 use cuzk_formats::QueryVariables;
 use cuzk_formats::prepared::{Reader, Section};
-use cuzk_gpu_mem::{DeviceBuf, DeviceViewMut, PinnedBuf, Stream};
+use cuzk_gpu_mem::{DeviceBuf, DeviceViewMut, Lent, PinnedBuf, Stream};
 use cuzk_kernels::DeviceCurve;
 use cuzk_msm::Bases;
+use cuzk_msm::device::Multiples;
 
 #[cfg(test)]
 pub(super) use query::Members;
@@ -48,7 +49,19 @@ pub struct DeviceKey {
     pub(super) b_g1: Points<Fp>,
     pub(super) l: Points<Fp>,
     pub(super) b_g2: Points<Fp2>,
+    /// Followed by the multiples that the plan keeps.
     pub(super) h: Points<Fp>,
+}
+
+/// A key whose points on the device are lent to some streams: what one of them does with it waits for none of the others.
+/// (A key has one home stream, which follows all of them at the end.)
+#[derive(Debug)]
+pub(super) struct LentKey<'k> {
+    pub(super) key: &'k DeviceKey,
+    /// Of A, B1 and L.
+    pub(super) sparse_g1: Lent<'k, G1Affine>,
+    pub(super) b_g2: Option<Lent<'k, G2Affine>>,
+    pub(super) h: Option<Lent<'k, G1Affine>>,
 }
 
 /// Where points are written: on the device, or in pinned memory.
@@ -91,7 +104,7 @@ impl DeviceKey {
             |i| key.b_g1_query.is_infinity(i) && key.b_g2_query.is_infinity(i),
             |i| key.l_query.is_infinity(i),
         )?;
-        let stream = gpu.upload();
+        let stream = gpu.keys();
         let mut empty = Self::empty(stream, header, plan, [&a, &b, &l])?;
         let targets = empty.targets();
         let parts: [(&dyn Bases<Fp>, _, _); 4] = [
@@ -105,6 +118,7 @@ impl DeviceKey {
         }
         let positions = b.positions.as_deref();
         points::place(stream, key.b_g2_query, positions, targets.b_g2)?;
+        empty.make_multiples(gpu)?;
         Ok(empty)
     }
 
@@ -121,7 +135,7 @@ impl DeviceKey {
         reader: &Reader<'_>,
     ) -> Result<Self> {
         let [a, b, l] = queries(&header, Some(variables), |_| false, |_| false, |_| false)?;
-        let mut empty = Self::empty(gpu.upload(), header, plan, [&a, &b, &l])?;
+        let mut empty = Self::empty(gpu.keys(), header, plan, [&a, &b, &l])?;
         let targets = empty.targets();
         for (section, target) in [
             (Section::A, targets.a),
@@ -132,6 +146,7 @@ impl DeviceKey {
             load(gpu, reader, section, target)?;
         }
         load(gpu, reader, Section::B2, targets.b_g2)?;
+        empty.make_multiples(gpu)?;
         Ok(empty)
     }
 
@@ -154,7 +169,7 @@ impl DeviceKey {
             |i| exponents.b[i].is_zero(),
             |i| exponents.l[i].is_zero(),
         )?;
-        let mut empty = Self::empty(gpu.upload(), header, plan, [&a, &b, &l])?;
+        let mut empty = Self::empty(gpu.keys(), header, plan, [&a, &b, &l])?;
         let targets = empty.targets();
         let most = exponents.h.len().max(exponents.a.len());
         let mut g1 = Generator::new(gpu, &G1Affine::generator(), most)?;
@@ -172,6 +187,7 @@ impl DeviceKey {
         let positions = b.positions.as_deref();
         generate(&mut g2, &exponents.b, positions, targets.b_g2)?;
         drop(g2);
+        empty.make_multiples(gpu)?;
         Ok(empty)
     }
 
@@ -197,6 +213,7 @@ impl DeviceKey {
             sparse(Part::L, l)?,
         );
         let h = header.flavour.h_len(header.domain_size);
+        let with_multiples = plan.h_multiples().map_or(h, Multiples::table_len);
         Ok(Self {
             a_query: a.upload(stream)?,
             b_query: b.upload(stream)?,
@@ -210,7 +227,9 @@ impl DeviceKey {
                 Placement::Host => host_points(stream, "key B2", b.points)?,
             },
             h: match plan.placement(Part::H) {
-                Placement::Device => Points::Device(device.alloc("key H", h, stream)?),
+                Placement::Device => {
+                    Points::Device(device.alloc("key H", with_multiples, stream)?)
+                }
                 Placement::Host => host_points(stream, "key H", h)?,
             },
             header,
@@ -220,6 +239,7 @@ impl DeviceKey {
 
     /// Where the points of the parts go.
     fn targets(&mut self) -> Targets<'_> {
+        let h_len = self.h_len();
         let Self {
             a_query,
             b_query,
@@ -252,8 +272,49 @@ impl DeviceKey {
             b_g1,
             l,
             b_g2: whole(b_g2),
-            h: whole(h),
+            h: match whole(h) {
+                Target::Device(table) => Target::Device(table.slice(..h_len)),
+                host @ Target::Host(_) => host,
+            },
         }
+    }
+
+    /// Fills the rest of H's table, if its plan keeps multiples.
+    fn make_multiples(&mut self, gpu: &Gpu) -> Result<()> {
+        if let (Some(kept), Points::Device(table)) = (self.plan.h_multiples(), &mut self.h) {
+            kept.make(gpu.launcher(), gpu.keys(), table.view_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Points of H, L, A and of each B.
+    pub(super) fn points(&self) -> [usize; 4] {
+        let [l, a, b] = [&self.l_query, &self.a_query, &self.b_query].map(|query| query.points);
+        [self.h_len(), l, a, b]
+    }
+
+    /// Points of H.
+    pub(super) fn h_len(&self) -> usize {
+        self.header.flavour.h_len(self.header.domain_size)
+    }
+
+    /// Lends the points on the device to the streams of a section.
+    pub(super) fn lend<'k>(&'k self, streams: &[&Stream]) -> cuzk_gpu_mem::Result<LentKey<'k>> {
+        fn lend<'k, F: DeviceCurve>(
+            points: &'k Points<F>,
+            streams: &[&Stream],
+        ) -> cuzk_gpu_mem::Result<Option<Lent<'k, Affine<F>>>> {
+            match points {
+                Points::Device(points) => points.view().lend(streams).map(Some),
+                Points::Shared(_) | Points::Host(_) => Ok(None),
+            }
+        }
+        Ok(LentKey {
+            key: self,
+            sparse_g1: self.sparse_g1.view().lend(streams)?,
+            b_g2: lend(&self.b_g2, streams)?,
+            h: lend(&self.h, streams)?,
+        })
     }
 
     /// The key but for its points.
@@ -299,7 +360,7 @@ fn load<F: DeviceCurve>(
     target: Target<'_, F>,
 ) -> Result<()> {
     match target {
-        Target::Device(target) => load_points(gpu, gpu.upload(), reader, section, target),
+        Target::Device(target) => load_points(gpu, gpu.keys(), reader, section, target),
         Target::Host(target) => Ok(reader.read_points(section, target)?),
     }
 }

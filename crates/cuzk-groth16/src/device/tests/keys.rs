@@ -1,16 +1,26 @@
 //! Keys made on the device, and keys uploaded, wherever their plan puts them.
 
-use cuzk_field::{Affine, G1Affine, G2Affine};
+use std::sync::Arc;
+
+use cuzk_field::{Affine, G1Affine, G1Xyzz, G2Affine, Scalar};
 use cuzk_formats::QueryVariables;
 use cuzk_kernels::DeviceCurve;
+use cuzk_msm::device::Multiples;
 
 use super::Rig;
 use crate::device::key::{Members, Points};
-use crate::device::{DeviceKey, Gpu, KeyPlan, KeySizes, Part, Residency, synthetic_key};
+use crate::device::{
+    DeviceKey, DeviceProver, Gpu, KeyPlan, KeySizes, Part, Residency, synthetic_key,
+};
 use crate::key::KeyRef;
+use crate::setup::Setup;
 use crate::synth::{Instance, KeyExponents, KeyFamily, Shape, proving_key};
+use crate::{Blinding, Circuit, ProveOptions, Prover};
 
-cuzk_testkit::on_both!(generated_keys_are_those_of_the_host);
+cuzk_testkit::on_both!(
+    generated_keys_are_those_of_the_host,
+    kept_multiples_change_no_proof,
+);
 
 /// Points made on the device, and points uploaded; circuits with and without points at infinity; all of the key on the
 /// device, some of it, and nothing.
@@ -43,22 +53,63 @@ fn generated_keys_are_those_of_the_host(rig: &Rig) {
             let [made, uploaded] = [&made, &uploaded].map(|key| contents(rig, key));
             assert!(made.0 == uploaded.0);
             assert!(made.1 == uploaded.1);
-            assert!(made.1[3] == *key.h_query.as_points().unwrap());
+            let h = key.h_query.as_points().unwrap();
+            assert!(made.1[3][..h.len()] == *h);
+            if let Some(kept) = plan.h_multiples() {
+                let multiples = h.iter().map(|point| {
+                    let doubled = |point: G1Xyzz, _| point.double();
+                    (0..kept.step_bits())
+                        .fold(G1Xyzz::from(*point), doubled)
+                        .to_affine()
+                });
+                assert!(made.1[3][h.len()..] == multiples.collect::<Vec<_>>());
+            }
             assert_eq!(made.2, uploaded.2);
         }
         assert_eq!(seen[0], Residency::Whole);
         assert!(matches!(seen[1], Residency::Hot(_)));
         assert_eq!(seen[2], Residency::Streamed);
+        assert_eq!(seen[3], Residency::Whole);
     }
 }
 
-/// One of each kind.
-fn plans(rig: &Rig, key: &KeyRef<'_>) -> [KeyPlan; 3] {
+fn kept_multiples_change_no_proof(rig: &Rig) {
+    let gpu = Gpu::new(rig.device()).unwrap();
+    let Instance { r1cs, witness } = Instance::new(Shape::Porep, 4, 3).unwrap();
+    let key = proving_key(&r1cs, KeyFamily::Circom, 4).unwrap();
+    let blinding = Blinding::from_caller(Scalar::from(7), Scalar::from(8));
+    let options = ProveOptions::default().with_blinding(blinding);
+    let circuit = || Circuit::R1cs(&r1cs);
+    let expected = Prover::new(&key).unwrap();
+    let expected = expected.prove(circuit(), &witness, &options).unwrap();
+    let key = KeyRef::from(&key);
+    let [.., plan] = plans(rig, &key);
+    let prover = DeviceProver::place(
+        &gpu,
+        Setup::new(key.header()).unwrap(),
+        circuit(),
+        |_, _, _, _| Ok(plan),
+        |plan| DeviceKey::upload(&gpu, plan, &key, None).map(Arc::new),
+    );
+    let found = prover.unwrap().prove(&witness, &options).unwrap();
+    assert_eq!(found.proof, expected.proof);
+}
+
+/// One of each kind, and one that keeps multiples.
+fn plans(rig: &Rig, key: &KeyRef<'_>) -> [KeyPlan; 4] {
     let header = key.header();
     let form = crate::device::prover::form_of(&header).unwrap();
     let sizes = KeySizes::of(&header, form);
-    [&Part::ALL[..], &[Part::L, Part::B1], &[]]
-        .map(|parts| KeyPlan::of_parts(rig.device().info(), &sizes, parts).unwrap())
+    let info = rig.device().info();
+    let of = |parts| KeyPlan::of_parts(info, &sizes, parts).unwrap();
+    let whole = of(&Part::ALL);
+    let multiples = Multiples::new(info, sizes.points_of(Part::H), 25, 2).unwrap();
+    [
+        whole.clone(),
+        of(&[Part::L, Part::B1]),
+        of(&[]),
+        whole.keeping(multiples),
+    ]
 }
 
 type Bitmap = (Option<std::ops::Range<usize>>, Vec<u32>, Vec<u32>);

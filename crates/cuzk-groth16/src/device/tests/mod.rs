@@ -3,6 +3,7 @@
 mod keys;
 mod plan;
 mod rows;
+mod sums;
 mod witness;
 
 use std::sync::Arc;

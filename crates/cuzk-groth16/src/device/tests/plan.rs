@@ -6,7 +6,7 @@ use cuzk_ntt::device::QuotientForm;
 use crate::device::{Error, KeyPlan, KeySizes, Part, Placement, Residency};
 
 /// A PoRep partition's, as `docs/proving.md` has them.
-fn porep(log_n: u32) -> KeySizes {
+pub(super) fn porep(log_n: u32) -> KeySizes {
     let n = 1_usize << log_n;
     KeySizes {
         domain_size: n,
@@ -78,6 +78,32 @@ fn plans_are_monotone_and_within_their_room() {
             choose(&sizes, all + 1).unwrap().residency(),
             Residency::Whole
         );
+    }
+}
+
+#[test]
+fn multiples_take_idle_memory_alone() {
+    for (log_n, most) in [(20, 3), (24, 3), (27, 1)] {
+        let sizes = porep(log_n);
+        for gib in [1, 16, 139] {
+            let Ok(mut plan) = choose(&sizes, gib * GIB) else {
+                continue;
+            };
+            let without = plan.clone();
+            plan.add_multiples(&card(), &sizes);
+            let kept = plan.h_multiples().map_or(1, |kept| u64::from(kept.count()));
+            let more = (kept - 1) * 96 * sizes.points[0] as u64;
+            assert!(kept <= most && more <= without.spare_bytes() / 4);
+            assert_eq!(plan.key_bytes(), without.key_bytes() + more);
+            assert_eq!(plan.spare_bytes() + more, without.spare_bytes());
+            if gib == 139 {
+                assert_eq!(kept, most, "2^{log_n}");
+            }
+        }
+        // What comes over the bus has none.
+        let mut streamed = KeyPlan::of_parts(&card(), &sizes, &[]).unwrap();
+        streamed.add_multiples(&card(), &sizes);
+        assert!(streamed.h_multiples().is_none());
     }
 }
 

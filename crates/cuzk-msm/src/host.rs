@@ -1,0 +1,323 @@
+//! The sums of [`crate::device`] on the CPU: the same plans, scalars, witnesses and base sets, in host memory. Results are equal
+//! to the last bit. Nothing waits, so a run gives its sums at once.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use cuzk_field::{Affine, CurveField, Fr, Scalar};
+use cuzk_kernels::witness::WORD;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::bases::{Bases, ByRef};
+use crate::device::TermCounts;
+use crate::pippenger::{Error, Selection, msm_selected};
+
+/// Scalars of one vector in host memory.
+#[derive(Clone, Copy, Debug)]
+pub enum HostScalars<'a> {
+    /// Integers below r.
+    Canonical(&'a [Scalar]),
+    /// Field elements in Montgomery form.
+    Montgomery(&'a [Fr]),
+}
+
+impl HostScalars<'_> {
+    /// How many scalars.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Canonical(scalars) => scalars.len(),
+            Self::Montgomery(scalars) => scalars.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn at(&self, index: usize) -> Scalar {
+        match self {
+            Self::Canonical(scalars) => scalars[index],
+            Self::Montgomery(scalars) => scalars[index].into(),
+        }
+    }
+}
+
+/// Sums over one list of bases, one for each of several scalar vectors: [`crate::device::MsmPlan`] on the CPU.
+#[derive(Clone, Debug)]
+pub struct HostMsmPlan<F> {
+    bases: usize,
+    vectors: usize,
+    group: PhantomData<fn(F)>,
+}
+
+impl<F: CurveField> HostMsmPlan<F> {
+    /// A plan for so many bases and scalar vectors.
+    pub fn new(bases: usize, vectors: usize) -> Self {
+        Self {
+            bases,
+            vectors,
+            group: PhantomData,
+        }
+    }
+
+    /// Computes `sum_i scalars[v][i] bases[i]` for each v. `bases` are points of the group of order r, equal, opposite and
+    /// infinite ones among them.
+    ///
+    /// # Errors
+    /// When bases, vectors or scalars are not as many as planned; for 2^31 bases and more.
+    pub fn run(
+        &self,
+        bases: &(impl Bases<F> + ?Sized),
+        scalars: &[HostScalars<'_>],
+    ) -> Result<Vec<Affine<F>>, Error> {
+        let bases: &dyn Bases<F> = &ByRef(bases);
+        check("bases", self.bases, bases.len())?;
+        check("scalar vectors", self.vectors, scalars.len())?;
+        let sum = |vector: &HostScalars<'_>| {
+            check("scalars", self.bases, vector.len())?;
+            let sum = match vector {
+                HostScalars::Canonical(scalars) => msm_selected(bases, Selection::All, scalars),
+                HostScalars::Montgomery(scalars) => {
+                    let scalars = scalars.par_iter().map(|scalar| Scalar::from(*scalar));
+                    let scalars = Zeroizing::new(scalars.collect::<Vec<_>>());
+                    msm_selected(bases, Selection::All, &scalars)
+                }
+            };
+            Ok(sum?.to_affine())
+        };
+        scalars.iter().map(sum).collect()
+    }
+}
+
+/// A packed witness in host memory, laid out as [`PackedWitness`](crate::device::PackedWitness) is on the device. Wiped when
+/// dropped.
+#[derive(Clone)]
+pub struct HostWitness {
+    bits: Zeroizing<Vec<u64>>,
+    ranks: Zeroizing<Vec<u32>>,
+    full: Zeroizing<Vec<Scalar>>,
+}
+
+impl std::fmt::Debug for HostWitness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostWitness")
+            .field("words", &self.bits.len())
+            .field("full", &self.full.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HostWitness {
+    /// Packs the values of all variables.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTerms`] for 2^31 variables and more.
+    pub fn pack(values: HostScalars<'_>) -> Result<Self, Error> {
+        let variables = values.len();
+        check_terms(variables)?;
+        let words = variables.div_ceil(WORD);
+        let of_word = |word: usize| {
+            let first = word * WORD;
+            let (mut ones, mut full) = (0_u64, 0_u64);
+            for variable in first..variables.min(first + WORD) {
+                let value = values.at(variable);
+                ones |= u64::from(value.is_one()) << (variable - first);
+                full |= u64::from(!value.is_one() && !value.is_zero()) << (variable - first);
+            }
+            full << WORD | ones
+        };
+        let bits: Vec<u64> = (0..words).into_par_iter().map(of_word).collect();
+        let mut rank = 0;
+        let counted = bits.iter().map(|word| {
+            let before = rank;
+            rank += (word >> WORD).count_ones();
+            before
+        });
+        let ranks = counted.collect();
+        let picked = (0..variables)
+            .into_par_iter()
+            .filter(|variable| bits[variable / WORD] >> (WORD + variable % WORD) & 1 == 1);
+        let full = picked.map(|variable| values.at(variable)).collect();
+        Ok(Self {
+            bits: Zeroizing::new(bits),
+            ranks: Zeroizing::new(ranks),
+            full: Zeroizing::new(full),
+        })
+    }
+
+    /// Two bits a variable, 32 variables a word: the low half says which are one, the high half which are neither zero nor one.
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
+    /// Values before each word that are neither zero nor one.
+    pub fn ranks(&self) -> &[u32] {
+        &self.ranks
+    }
+
+    /// The values that are neither zero nor one.
+    pub fn full(&self) -> &[Scalar] {
+        &self.full
+    }
+
+    /// A variable's value; that of one behind the last is zero.
+    fn at(&self, variable: usize) -> Scalar {
+        let Some(word) = self.bits.get(variable / WORD) else {
+            return Scalar::ZERO;
+        };
+        let (place, full) = (variable % WORD, word >> WORD);
+        if full >> place & 1 == 1 {
+            let before = (full & ((1 << place) - 1)).count_ones();
+            return self.full[(self.ranks[variable / WORD] + before) as usize];
+        }
+        Scalar::from(word >> place & 1)
+    }
+}
+
+/// Which variables have a base in a set.
+#[derive(Clone, Debug)]
+pub enum HostMembers<'a> {
+    /// These.
+    Range(Range<usize>),
+    /// Variable 32 i + k where bit k of word i is set.
+    Bitmap(&'a [u32]),
+}
+
+impl HostMembers<'_> {
+    fn variables(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+        match self {
+            Self::Range(range) => Box::new(range.clone()),
+            Self::Bitmap(words) => Box::new(words.iter().enumerate().flat_map(|(i, word)| {
+                (0..WORD)
+                    .filter(move |k| word >> k & 1 == 1)
+                    .map(move |k| i * WORD + k)
+            })),
+        }
+    }
+}
+
+/// A list of bases, one for each member, in the order of the variables.
+#[derive(Clone, Debug)]
+pub struct HostBaseSet<'a> {
+    /// The variables with a base.
+    pub members: HostMembers<'a>,
+    /// Where the list begins in the array of bases it is part of.
+    pub first_base: u32,
+}
+
+/// How many terms of each set are ones, and how many neither zeros nor ones: [`crate::device::count_terms`] on the CPU.
+pub fn count_terms_on_host(witness: &HostWitness, sets: &[HostBaseSet<'_>]) -> Vec<TermCounts> {
+    let count = |set: &HostBaseSet<'_>| {
+        let mut counts = TermCounts::default();
+        for variable in set.members.variables() {
+            let value = witness.at(variable);
+            counts.ones += usize::from(value.is_one());
+            counts.rest += usize::from(!value.is_one() && !value.is_zero());
+        }
+        counts
+    };
+    sets.par_iter().map(count).collect()
+}
+
+/// Sums over mostly sparse witnesses for several base sets, which are parts of one array of bases:
+/// [`crate::device::SparsePlan`] on the CPU.
+#[derive(Clone, Debug)]
+pub struct HostSparsePlan<F> {
+    variables: usize,
+    counts: Vec<TermCounts>,
+    group: PhantomData<fn(F)>,
+}
+
+impl<F: CurveField> HostSparsePlan<F> {
+    /// A plan for a witness of so many variables and sets with these terms.
+    pub fn new(variables: usize, counts: &[TermCounts]) -> Self {
+        Self {
+            variables,
+            counts: counts.to_vec(),
+            group: PhantomData,
+        }
+    }
+
+    /// Computes, for each set, the sum over its members of their values times their bases.
+    ///
+    /// # Errors
+    /// When sets or words of the witness are not as many as planned, a set has other terms than were counted, or a member has no base.
+    pub fn run(
+        &self,
+        bases: &(impl Bases<F> + ?Sized),
+        witness: &HostWitness,
+        sets: &[HostBaseSet<'_>],
+    ) -> Result<Vec<Affine<F>>, Error> {
+        let bases: &dyn Bases<F> = &ByRef(bases);
+        check("sets", self.counts.len(), sets.len())?;
+        let words = self.variables.div_ceil(WORD);
+        check("words of the witness", words, witness.bits.len())?;
+        let sum = |(set, counts): (&HostBaseSet<'_>, &TermCounts)| {
+            let planned = counts.ones + counts.rest;
+            let mut indices = Zeroizing::new(Vec::with_capacity(planned));
+            let mut scalars = Zeroizing::new(Vec::with_capacity(planned));
+            for (base, variable) in (set.first_base as usize..).zip(set.members.variables()) {
+                if base >= bases.len() {
+                    return Err(Error::TermOutOfRange {
+                        term: variable,
+                        index: base,
+                        bases: bases.len(),
+                    });
+                }
+                let value = witness.at(variable);
+                if !value.is_zero() {
+                    check_terms(base)?;
+                    indices.push(base as u32);
+                    scalars.push(value);
+                }
+            }
+            check("terms of a set", planned, scalars.len())?;
+            let picked = Picked {
+                bases,
+                indices: &indices,
+            };
+            Ok(msm_selected(&picked, Selection::All, &scalars)?.to_affine())
+        };
+        sets.iter().zip(&self.counts).map(sum).collect()
+    }
+}
+
+/// Some of a list of bases.
+struct Picked<'a, F: CurveField> {
+    bases: &'a dyn Bases<F>,
+    indices: &'a [u32],
+}
+
+impl<F: CurveField> Bases<F> for Picked<'_, F> {
+    fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    fn get(&self, index: usize) -> Affine<F> {
+        self.bases.get(self.indices[index] as usize)
+    }
+
+    fn is_infinity(&self, index: usize) -> bool {
+        self.bases.is_infinity(self.indices[index] as usize)
+    }
+}
+
+fn check(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::Count {
+        what,
+        expected,
+        found,
+    })
+}
+
+fn check_terms(terms: usize) -> Result<(), Error> {
+    match terms <= (u32::MAX >> 1) as usize {
+        true => Ok(()),
+        false => Err(Error::TooManyTerms { bases: terms }),
+    }
+}
