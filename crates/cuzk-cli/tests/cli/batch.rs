@@ -242,7 +242,7 @@ fn one_proof_takes_what_the_engine_takes() {
     scratch.verify(("--zkey", &files.zkey)).succeeds();
 
     let mut command = prove();
-    command.arg("--out-dir").arg(scratch.path("out"));
+    command.arg("--out-dir").arg(scratch.path("many"));
     Run::of(command).expect(2, &["--out-dir is for many proofs", "--proof and --public"]);
-    assert!(!scratch.path("out").exists());
+    assert!(!scratch.path("many").exists());
 }

@@ -146,6 +146,7 @@ fn small_urgent_jobs_have_a_lane_of_their_own() {
     let staging = Mishap::Slow(Phase::Stage, Duration::from_secs(60));
     let slow = vec![Part::new(1, 0).with(staging)];
     let slow = scheduler.submit(&sums, slow, at(Priority::Normal)).unwrap();
+    sums.await_slow_phase();
     let small = scheduler
         .submit(&sums, parts(2, 3), at(Priority::Urgent))
         .unwrap();

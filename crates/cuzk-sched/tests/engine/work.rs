@@ -156,6 +156,8 @@ pub(crate) struct Sums {
     pub(crate) jitter_us: u64,
     noise: AtomicUsize,
     is_released: AtomicBool,
+    /// Phases that were slow, or are held.
+    slow_phases: AtomicUsize,
 }
 
 pub(crate) enum Here {
@@ -183,6 +185,13 @@ impl Sums {
         Self {
             drivers: drivers.to_vec(),
             ..Self::default()
+        }
+    }
+
+    /// Waits until a phase is slow, or held.
+    pub(crate) fn await_slow_phase(&self) {
+        while self.slow_phases.load(Ordering::Acquire) == 0 {
+            std::thread::sleep(Duration::from_micros(100));
         }
     }
 
@@ -216,6 +225,7 @@ impl Sums {
         };
         match mishap {
             Mishap::Slow(_, time) => {
+                self.slow_phases.fetch_add(1, Ordering::AcqRel);
                 let end = Instant::now() + time;
                 while Instant::now() < end {
                     context.check()?;
@@ -224,6 +234,7 @@ impl Sums {
                 Ok(())
             }
             Mishap::Held(_) => {
+                self.slow_phases.fetch_add(1, Ordering::AcqRel);
                 while !self.is_released.load(Ordering::Acquire) {
                     context.check()?;
                     std::thread::sleep(Duration::from_micros(100));
