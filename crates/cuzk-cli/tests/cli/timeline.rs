@@ -53,6 +53,11 @@ fn what_is_no_timeline_is_refused() {
         r#"{{"format":"cuzk-timeline-1",{empty},"host":[{{"device":0,"worker":0,"job":0,
         "partition":0,"attempt":0,"label":"x","phase":null,"begin_ms":-1e300,"end_ms":1e300}}]}}"#
     );
+    let device = r#"{"number":3,"name":"x","is_gpu":true,"workers":2}"#;
+    let twice = format!(
+        r#"{{"format":"cuzk-timeline-1","devices":[{device},{device}],"kernels":[],"transfers":[],
+        "notes":[],"host":[]}}"#
+    );
     for (text, words) in [
         ("", "a file of 0 bytes"),
         ("{", "EOF"),
@@ -62,6 +67,7 @@ fn what_is_no_timeline_is_refused() {
             "cuzk-timeline-1",
         ),
         (&endless, "within ten years"),
+        (&twice, "device 3 is there twice"),
     ] {
         let mut command = cuzk(["timeline"]);
         command.arg(scratch.file("run.json", text));

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use cuzk_gpu_mem::{Bytes, WIPE};
+use cuzk_gpu_mem::Bytes;
 
-use super::{KernelSpan, Run};
+use super::cover::{Cover, streams};
+use super::{DeviceFacts, Run, Spans, on_one_line};
 use crate::message::Phase;
 
 /// The label of an attempt that found no device memory.
@@ -129,21 +130,22 @@ impl What {
 impl Report {
     /// Reads a run.
     pub fn of(run: &Run) -> Self {
-        let devices = run.devices.iter();
+        let all = run.by_device();
+        let of = |device: &DeviceFacts| {
+            device_report(all.get(&device.number)?, device.number, &device.name)
+        };
         Self {
-            devices: devices
-                .filter_map(|device| device_report(run, device.number, &device.name))
-                .collect(),
+            devices: run.devices.iter().filter_map(of).collect(),
             inventory: inventory(run),
         }
     }
 }
 
-fn device_report(run: &Run, device: usize, name: &str) -> Option<DeviceReport> {
+fn device_report(of_device: &Spans<'_>, device: usize, name: &str) -> Option<DeviceReport> {
     let mut spans: Vec<(What, f64, f64)> = Vec::new();
     let mut phases: BTreeMap<Phase, (usize, f64)> = BTreeMap::new();
     let mut refused: BTreeMap<(u64, usize), f64> = BTreeMap::new();
-    for span in run.host.iter().filter(|span| span.device == device) {
+    for span in &of_device.host {
         let Some(phase) = span.phase else { continue };
         let part = (span.job, span.partition);
         if span.label == NOT_ADMITTED {
@@ -159,19 +161,23 @@ fn device_report(run: &Run, device: usize, name: &str) -> Option<DeviceReport> {
         *ms += span.end_ms - span.begin_ms;
     }
     let mut kernel_sum_ms = 0.0;
-    let wipes = Wipes::of(run, device);
-    for span in run.kernels.iter().filter(|span| span.device == device) {
-        if span.label == WIPE {
-            spans.push((What::Wipe, span.begin_ms, span.end_ms));
-            continue;
+    let mut has_kernels = false;
+    for stream in streams(&of_device.kernels).into_values() {
+        let wipes = Cover::of(stream.wipes);
+        for (begin, end) in &stream.launches {
+            kernel_sum_ms += (end - begin - (wipes.before(*end) - wipes.before(*begin))).max(0.0);
         }
-        for (begin, end) in wipes.taken_from(span) {
-            spans.push((What::Kernel, begin, end));
-            kernel_sum_ms += (end - begin).max(0.0);
-        }
+        // What it launched around a wipe did not run meanwhile.
+        let ran = Cover::of(stream.launches).without(&wipes);
+        has_kernels |= !ran.is_empty();
+        spans.extend(
+            ran.into_iter()
+                .map(|(begin, end)| (What::Kernel, begin, end)),
+        );
+        let wipes = wipes.intervals.iter();
+        spans.extend(wipes.map(|(begin, end)| (What::Wipe, *begin, *end)));
     }
-    let has_kernels = kernel_sum_ms > 0.0;
-    for copy in run.transfers.iter().filter(|copy| copy.device == device) {
+    for copy in &of_device.transfers {
         let what = if copy.is_upload {
             What::Upload
         } else {
@@ -204,41 +210,6 @@ fn device_report(run: &Run, device: usize, name: &str) -> Option<DeviceReport> {
             .map(|(phase, (count, ms))| (phase, count, ms))
             .collect(),
     })
-}
-
-/// When each stream wiped, in order: what it launched around that did not run meanwhile.
-struct Wipes<'r>(BTreeMap<&'r str, Vec<(f64, f64)>>);
-
-impl<'r> Wipes<'r> {
-    fn of(run: &'r Run, device: usize) -> Self {
-        let mut wipes: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-        let all = run.kernels.iter();
-        for span in all.filter(|span| span.device == device && span.label == WIPE) {
-            let of_stream = wipes.entry(&span.stream).or_default();
-            of_stream.push((span.begin_ms, span.end_ms));
-        }
-        for of_stream in wipes.values_mut() {
-            of_stream.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-        Self(wipes)
-    }
-
-    /// What is left of a group of launches.
-    fn taken_from(&self, span: &KernelSpan) -> Vec<(f64, f64)> {
-        let wipes = self.0.get(span.stream.as_str());
-        let wipes = wipes.map_or(&[][..], Vec::as_slice);
-        let first = wipes.partition_point(|(_, end)| *end <= span.begin_ms);
-        let (mut pieces, mut begin) = (Vec::new(), span.begin_ms);
-        for (wipe, end) in &wipes[first..] {
-            if *wipe >= span.end_ms {
-                break;
-            }
-            pieces.push((begin, wipe.max(begin)));
-            begin = end.max(begin);
-        }
-        pieces.push((begin, span.end_ms));
-        pieces
-    }
 }
 
 /// One pass along the axis.
@@ -378,7 +349,7 @@ impl fmt::Display for DeviceReport {
             f,
             "device {} ({}): {busy} {:.1} of {:.1} ms, {:.1} %; {:.1} ms with begin and end",
             self.device,
-            self.name,
+            on_one_line(&self.name),
             self.busy_ms,
             self.steady_ms,
             100.0 * self.share(),
@@ -429,7 +400,7 @@ fn inventory(run: &Run) -> String {
         );
         let (count, bytes, ms) = rows.entry(key).or_default();
         *count += 1;
-        *bytes += copy.bytes;
+        *bytes = bytes.saturating_add(copy.bytes);
         *ms += copy.end_ms - copy.begin_ms;
     }
     let mut text = String::new();
@@ -443,7 +414,7 @@ fn inventory(run: &Run) -> String {
         } else {
             "-".to_owned()
         };
-        let bytes = Bytes(bytes).to_string();
+        let (bytes, label) = (Bytes(bytes).to_string(), on_one_line(label));
         let _ = writeln!(
             text,
             "  device {device} {way:<5} {label:<20} {memory:<9} {count:>6} copies {bytes:>12} \
@@ -454,11 +425,18 @@ fn inventory(run: &Run) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::timeline::{DeviceFacts, HostSpan, TransferSpan};
+pub(super) mod tests {
+    use cuzk_gpu_mem::WIPE;
 
-    pub(super) fn phase(partition: usize, phase: Phase, begin_ms: f64, end_ms: f64) -> HostSpan {
+    use super::*;
+    use crate::timeline::{HostSpan, KernelSpan, TransferSpan};
+
+    pub(in crate::timeline) fn phase(
+        partition: usize,
+        phase: Phase,
+        begin_ms: f64,
+        end_ms: f64,
+    ) -> HostSpan {
         HostSpan {
             device: 0,
             worker: partition % 2,
@@ -472,7 +450,7 @@ mod tests {
         }
     }
 
-    fn run(host: Vec<HostSpan>) -> Run {
+    pub(in crate::timeline) fn run(host: Vec<HostSpan>) -> Run {
         Run {
             format: Run::FORMAT.to_owned(),
             devices: vec![DeviceFacts {
@@ -488,7 +466,7 @@ mod tests {
         }
     }
 
-    fn kernel(begin_ms: f64, end_ms: f64) -> KernelSpan {
+    pub(in crate::timeline) fn kernel(begin_ms: f64, end_ms: f64) -> KernelSpan {
         KernelSpan {
             device: 0,
             worker: 0,

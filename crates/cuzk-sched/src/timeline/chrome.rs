@@ -74,7 +74,7 @@ impl Lanes {
         name: String,
         base: usize,
     ) -> usize {
-        let next = base + self.0.len();
+        let next = base.saturating_add(self.0.len());
         *self
             .0
             .entry((device, name))

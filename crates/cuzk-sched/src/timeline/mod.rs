@@ -6,8 +6,11 @@
 
 mod analysis;
 pub mod chrome;
+mod cover;
 mod log;
 pub mod svg;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +44,7 @@ impl Run {
     /// Reads what [`serde_json`] wrote.
     ///
     /// # Errors
-    /// What is wrong with it: no JSON of this format, or times that make no sense.
+    /// What is wrong with it: no JSON of this format, a device twice, or times that make no sense.
     pub fn from_json(text: &[u8]) -> Result<Self, String> {
         let run: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if run.format != Self::FORMAT {
@@ -50,6 +53,10 @@ impl Run {
                 Self::FORMAT,
                 run.format.escape_debug()
             ));
+        }
+        let mut numbers = BTreeSet::new();
+        if let Some(device) = run.devices.iter().find(|d| !numbers.insert(d.number)) {
+            return Err(format!("device {} is there twice", device.number));
         }
         let host = run.host.iter().map(|s| (s.begin_ms, s.end_ms));
         let kernels = run.kernels.iter().map(|s| (s.begin_ms, s.end_ms));
@@ -61,6 +68,35 @@ impl Run {
             None => Ok(run),
         }
     }
+
+    /// What was recorded, by device.
+    fn by_device(&self) -> BTreeMap<usize, Spans<'_>> {
+        let mut all: BTreeMap<usize, Spans<'_>> = BTreeMap::new();
+        for span in &self.host {
+            all.entry(span.device).or_default().host.push(span);
+        }
+        for span in &self.kernels {
+            all.entry(span.device).or_default().kernels.push(span);
+        }
+        for span in &self.transfers {
+            all.entry(span.device).or_default().transfers.push(span);
+        }
+        all
+    }
+}
+
+/// What was recorded of one device.
+#[derive(Default)]
+struct Spans<'r> {
+    host: Vec<&'r HostSpan>,
+    kernels: Vec<&'r KernelSpan>,
+    transfers: Vec<&'r TransferSpan>,
+}
+
+/// A name from a file, on one line.
+fn on_one_line(name: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    name.chars().map(plain).collect()
 }
 
 /// Ten years.
@@ -138,4 +174,65 @@ pub struct TransferSpan {
     pub begin_ms: f64,
     /// Since the engine's start.
     pub end_ms: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use cuzk_gpu_mem::WIPE;
+
+    use super::analysis::tests::{kernel, phase, run as plain_run};
+    use super::*;
+
+    /// A small file with large numbers, or many spans on one stretch: neither overflows nor grows beyond
+    /// the spans that there are.
+    #[test]
+    fn hostile_numbers_do_no_harm() {
+        let last = HostSpan {
+            worker: usize::MAX,
+            job: u64::MAX,
+            partition: usize::MAX,
+            attempt: u32::MAX,
+            ..phase(0, Phase::Compute, 0.0, 5e-324)
+        };
+        let mut run = plain_run(vec![last.clone(), last]);
+        run.transfers = vec![
+            TransferSpan {
+                device: 0,
+                stream: "s".to_owned(),
+                label: "a\u{1b}[31m\nb".to_owned(),
+                is_upload: true,
+                bytes: u64::MAX,
+                pinned: true,
+                begin_ms: 0.0,
+                end_ms: 5e-324,
+            };
+            2
+        ];
+        run.devices[0].name = "\u{1b}[31m\nd".to_owned();
+        let run = Run::from_json(&serde_json::to_vec(&run).unwrap()).unwrap();
+        let texts = [
+            Report::of(&run).to_string(),
+            svg::waterfall(&run),
+            chrome::trace(&run).to_string(),
+        ];
+        for text in texts {
+            assert!(text.len() < 10_000, "{} bytes", text.len());
+            assert!(!text.contains('\u{1b}'), "{text}");
+        }
+
+        let mut run = plain_run(vec![phase(0, Phase::Compute, 0.0, 1.0)]);
+        for _ in 0..20_000 {
+            run.kernels.push(kernel(0.0, 1.0));
+            run.kernels.push(KernelSpan {
+                label: WIPE.to_owned(),
+                ..kernel(0.25, 0.5)
+            });
+        }
+        let device = &Report::of(&run).devices[0];
+        assert_eq!((device.busy_ms, device.kernel_sum_ms), (0.75, 15_000.0));
+
+        run.devices.push(run.devices[0].clone());
+        let error = Run::from_json(&serde_json::to_vec(&run).unwrap()).unwrap_err();
+        assert_eq!(error, "device 0 is there twice");
+    }
 }

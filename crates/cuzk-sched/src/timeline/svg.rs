@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use cuzk_gpu_mem::WIPE;
 
-use super::{HostSpan, Run};
+use super::{HostSpan, KernelSpan, Run, Spans, TransferSpan, on_one_line};
 use crate::message::Phase;
 
 const WIDTH: f64 = 1600.0;
@@ -24,10 +24,10 @@ pub fn waterfall(run: &Run) -> String {
     let canvas = Canvas::of(run);
     let mut body = String::new();
     let mut y = TOP;
+    let all = run.by_device();
     for device in &run.devices {
-        let lanes = canvas.device(&mut body, run, device.number, &device.name, y);
-        if lanes > 0.0 {
-            y += lanes + DEVICE_GAP;
+        if let Some(spans) = all.get(&device.number) {
+            y += canvas.device(&mut body, spans, device.number, &device.name, y) + DEVICE_GAP;
         }
     }
     let height = y.max(TOP + LANE) + 10.0;
@@ -41,6 +41,14 @@ pub fn waterfall(run: &Run) -> String {
     svg.push_str(&body);
     svg.push_str("</svg>\n");
     svg
+}
+
+/// What is drawn of a stream, in this order.
+#[derive(Default)]
+struct Lane<'r> {
+    launches: Vec<&'r KernelSpan>,
+    wipes: Vec<&'r KernelSpan>,
+    copies: Vec<&'r TransferSpan>,
 }
 
 /// The axis.
@@ -87,8 +95,11 @@ impl Canvas {
             .map(|factor| factor * power)
             .find(|step| *step >= rough)
             .unwrap_or(rough);
-        let mut tick = 0.0;
-        while tick <= span {
+        // A dozen and some, however short the run.
+        for tick in (0..40).map(|tick| f64::from(tick) * step) {
+            if tick > span {
+                break;
+            }
             let x = self.x(self.begin_ms + tick);
             let text = time(tick, step);
             let _ = writeln!(
@@ -99,7 +110,6 @@ impl Canvas {
                 height - 8.0,
                 TOP - 18.0
             );
-            tick += step;
         }
     }
 
@@ -137,18 +147,31 @@ impl Canvas {
     }
 
     /// Draws a device's lanes; gives their height.
-    fn device(&self, svg: &mut String, run: &Run, device: usize, name: &str, top: f64) -> f64 {
+    fn device(
+        &self,
+        svg: &mut String,
+        spans: &Spans<'_>,
+        device: usize,
+        name: &str,
+        top: f64,
+    ) -> f64 {
         let mut workers: BTreeMap<usize, Vec<&HostSpan>> = BTreeMap::new();
-        for span in run.host.iter().filter(|span| span.device == device) {
+        for span in &spans.host {
             workers.entry(span.worker).or_default().push(span);
         }
-        let mut streams: BTreeSet<&str> = BTreeSet::new();
-        let kernels = run.kernels.iter().filter(|span| span.device == device);
-        let copies = run.transfers.iter().filter(|copy| copy.device == device);
-        streams.extend(kernels.map(|span| span.stream.as_str()));
-        streams.extend(copies.map(|copy| copy.stream.as_str()));
-        if workers.is_empty() && streams.is_empty() {
-            return 0.0;
+        let mut streams: BTreeMap<&str, Lane<'_>> = BTreeMap::new();
+        for span in &spans.kernels {
+            let lane = streams.entry(&span.stream).or_default();
+            // A wipe may lie within the launches that its block was for.
+            let bars = if span.label == WIPE {
+                &mut lane.wipes
+            } else {
+                &mut lane.launches
+            };
+            bars.push(span);
+        }
+        for copy in &spans.transfers {
+            streams.entry(&copy.stream).or_default().copies.push(copy);
         }
         let _ = writeln!(
             svg,
@@ -178,15 +201,9 @@ impl Canvas {
             }
             y += LANE + GAP;
         }
-        for stream in streams {
+        for (stream, lane) in streams {
             lane_name(svg, stream, y, STREAM);
-            let here = run
-                .kernels
-                .iter()
-                .filter(|span| span.device == device && span.stream == stream);
-            // A wipe may lie within the launches that its block was for.
-            let (wipes, launches): (Vec<_>, Vec<_>) = here.partition(|span| span.label == WIPE);
-            for (spans, colour) in [(launches, KERNELS), (wipes, WIPES)] {
+            for (spans, colour) in [(lane.launches, KERNELS), (lane.wipes, WIPES)] {
                 for span in spans {
                     let label = escaped(&span.label);
                     let at = (span.begin_ms, span.end_ms);
@@ -194,14 +211,12 @@ impl Canvas {
                     self.bar(svg, at, (y, STREAM), colour, &label, &hint);
                 }
             }
-            for copy in &run.transfers {
-                if copy.device == device && copy.stream == stream {
-                    let colour = if copy.is_upload { UPLOAD } else { DOWNLOAD };
-                    let label = escaped(&copy.label);
-                    let hint = format!("{label}: {} bytes", copy.bytes);
-                    let at = (copy.begin_ms, copy.end_ms);
-                    self.bar(svg, at, (y, STREAM), colour, &label, &hint);
-                }
+            for copy in lane.copies {
+                let colour = if copy.is_upload { UPLOAD } else { DOWNLOAD };
+                let label = escaped(&copy.label);
+                let hint = format!("{label}: {} bytes", copy.bytes);
+                let at = (copy.begin_ms, copy.end_ms);
+                self.bar(svg, at, (y, STREAM), colour, &label, &hint);
             }
             y += STREAM + GAP;
         }
@@ -221,7 +236,7 @@ impl Canvas {
             Phase::Wait => String::new(),
         };
         let again = if span.attempt > 0 {
-            format!(", attempt {}", span.attempt + 1)
+            format!(", attempt {}", u64::from(span.attempt) + 1)
         } else {
             String::new()
         };
@@ -308,13 +323,12 @@ fn time(ms: f64, step_ms: f64) -> String {
 /// Labels come from a file.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in on_one_line(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            c if c.is_control() => escaped.push(' '),
             c => escaped.push(c),
         }
     }
