@@ -153,6 +153,17 @@ fn other_lengths_and_versions_say_so() {
         assert_eq!(kind_of(&bytes[..len]), ErrorKind::Truncated, "{len} bytes");
     }
     assert_eq!(kind_of(&bytes[..7]), ErrorKind::WrongFormat);
+    // The section in which it ends, and where.
+    let header = read_header(&BytesSource::new("key", &bytes)).unwrap();
+    for section in header.sections() {
+        let end = section.offset + section.bytes;
+        for len in [section.offset, section.offset + section.bytes / 2, end - 1] {
+            let error = parse(&bytes[..len as usize]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Truncated, "{error}");
+            assert_eq!(error.place().section, Some(section.number), "{error}");
+            assert_eq!(error.place().offset, Some(len), "{error}");
+        }
+    }
     let mut longer = bytes.clone();
     longer.push(0);
     assert_eq!(kind_of(&longer), ErrorKind::BadLayout);

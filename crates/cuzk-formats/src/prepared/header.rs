@@ -386,16 +386,17 @@ impl Header {
         if file_bytes == expected {
             return Ok(header);
         }
-        let kind = if file_bytes < expected {
-            ErrorKind::Truncated
-        } else {
-            ErrorKind::BadLayout
-        };
+        let extents = header.extents();
+        let cut = extents.iter().find(|extent| extent.end() > file_bytes);
+        // Without one there is more than all of them.
+        let kind = cut.map_or(ErrorKind::BadLayout, |_| ErrorKind::Truncated);
+        let place = cut.map_or_else(Place::default, |extent| extent.section.place());
         Err(Error::new(
             kind,
             format!("a file of {expected} bytes"),
             format!("{file_bytes}"),
         )
+        .at(place.offset(file_bytes.min(expected)))
         .hint("the file was cut short or written over: prepare the key again"))
     }
 
