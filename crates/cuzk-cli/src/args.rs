@@ -25,8 +25,8 @@ Every flag but -v has an environment variable of the same meaning, named in its 
 
 Exit codes: 0 ok; 1 a proof does not verify; 2 usage; 3 bad input file; 4 bad witness, or one of
 another circuit; 5 no usable device under --device cuda; 6 out of memory; 7 internal error;
-130 and 143 interrupted by SIGINT and SIGTERM. Where no proof is made, no output file is left. Of
-many proofs, those begun are finished and written at the first signal; a second ends at once.";
+129, 130 and 143 interrupted by SIGHUP, SIGINT and SIGTERM. Where no proof is made, no output file is
+left. Of many proofs, those begun are finished and written at the first signal; a second ends at once.";
 
 /// Groth16 proofs over BLS12-381: circom, bellman and arkworks keys.
 #[derive(Parser, Debug)]

@@ -71,6 +71,15 @@ pub(crate) struct DeviceUsed {
     pub(crate) threads: usize,
 }
 
+impl DeviceUsed {
+    /// The CPU proves instead, because of this failure.
+    pub(crate) fn fall_back(&mut self, failure: &Failure) {
+        self.reason = format!("{} failed: {failure}", self.used);
+        self.used = "cpu".to_owned();
+        tracing::warn!("{}; proving on the CPU", self.reason);
+    }
+}
+
 /// What may prove, before it is known how large the circuit is.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -173,12 +182,9 @@ impl Taken {
                 Err(why) => (Vec::new(), format!("{why} (so it is not used)")),
             },
         };
-        let names = gpus
-            .iter()
-            .map(|gpu| format!("cuda:{}", gpu.device().info().ordinal));
         let used = match gpus.len() {
             0 => "cpu".to_owned(),
-            _ => names.collect::<Vec<_>>().join(", "),
+            _ => gpus.iter().map(name_of).collect::<Vec<_>>().join(", "),
         };
         let device = DeviceUsed {
             requested: self.requested,
@@ -195,6 +201,11 @@ impl Taken {
         tracing::info!("working on {used}, {threads} threads: {reason}");
         (device, gpus)
     }
+}
+
+/// What `--device` takes it by.
+pub(crate) fn name_of(gpu: &Gpu) -> String {
+    format!("cuda:{}", gpu.device().info().ordinal)
 }
 
 /// Rows from which on a GPU is worth its start, some 0.3 s of driver and self-test.

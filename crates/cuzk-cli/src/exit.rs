@@ -28,7 +28,9 @@ pub(crate) enum Exit {
     OutOfMemory = 6,
     /// A fault of ours, or the system's.
     Internal = 7,
-    /// SIGINT, see [`crate::signals`].
+    /// SIGHUP, see [`crate::signals`].
+    HungUp = 129,
+    /// SIGINT.
     Interrupted = 130,
     /// SIGTERM.
     Terminated = 143,
@@ -84,6 +86,9 @@ pub(crate) enum Failure {
         /// Why not.
         error: std::io::Error,
     },
+    /// A result that cannot be printed.
+    #[error("cannot write the result: {0}")]
+    Result(std::io::Error),
     /// The system refuses something.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -137,13 +142,18 @@ impl Failure {
             },
             Self::Device(_) => Exit::NoDevice,
             Self::OutOfMemory(_) => Exit::OutOfMemory,
-            Self::Output { .. } | Self::System(_) | Self::Bug(_) => Exit::Internal,
+            Self::Output { .. } | Self::Result(_) | Self::System(_) | Self::Bug(_) => {
+                Exit::Internal
+            }
         }
     }
 
     /// Says on stderr what went wrong, and with `--json` on stdout as well.
-    pub(crate) fn print(&self, is_json: bool) -> Exit {
+    pub(crate) fn print(self, is_json: bool) -> Exit {
         let exit = self.exit();
+        if let Self::Result(error) = self {
+            return crate::after_printing(Err(error), exit);
+        }
         say(&self.to_string());
         if is_json {
             let object = json!({ "error": self.to_string(), "exit_code": exit as u8 });
@@ -154,18 +164,23 @@ impl Failure {
     }
 }
 
-/// An error line on stderr, where there is one. File names can hold control characters, which a
-/// terminal would obey: they are shown escaped.
+/// An error line on stderr, where there is one.
 pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "error: {}", shown(text, "\n"));
+}
+
+/// File names can hold control characters, which a terminal would obey: they are shown escaped, but for
+/// those of `kept`.
+pub(crate) fn shown(text: &str, kept: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\n' {
+        if c.is_control() && !kept.contains(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
         }
     }
-    let _ = writeln!(std::io::stderr(), "error: {shown}");
+    shown
 }
 
 /// Makes a panic one line. Its text is ours and holds no value of a witness.

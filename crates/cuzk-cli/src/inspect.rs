@@ -39,7 +39,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
     describe(kind, &source, &options, depth, &mut facts)?;
     drop(bar);
     if args.hash {
-        facts.add("blake3", load::blake3(&args.file)?.to_string());
+        facts.add("blake3", load::blake3(&source)?.to_string());
     }
     Ok(facts.outcome())
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cuzk_formats::prepared::{Origin, PreparedKey};
+use cuzk_field::RootGenerator;
+use cuzk_formats::prepared::{KeySource, Origin, PreparedKey};
 use cuzk_formats::{
     AbMatrices, Error, FileSource, KeyFlavour, LoadOptions, Note, ProvingKey, QueryVariables,
     ReadAt as _, arkworks, bellman, prepared, zkey,
@@ -53,6 +54,17 @@ impl KeyKind {
             Self::Zkey | Self::Prepared => KeyFlavour::CIRCOM,
             Self::Params | Self::Pk => KeyFlavour::LIBSNARK,
         }
+    }
+}
+
+/// The kind of key whose tools' conventions hold for the proofs of a prepared key.
+pub(crate) fn convention_of(source: KeySource, generator: RootGenerator) -> KeyKind {
+    match source {
+        KeySource::Zkey => KeyKind::Zkey,
+        KeySource::Arkworks => KeyKind::Pk,
+        KeySource::BellmanParams => KeyKind::Params,
+        _ if generator == KeyKind::Zkey.flavour().root_generator => KeyKind::Zkey,
+        _ => KeyKind::Params,
     }
 }
 
@@ -144,7 +156,15 @@ impl KeyFile {
         path: &Path,
         options: &LoadOptions<'_>,
     ) -> Result<Self, Error> {
-        let source = FileSource::open(path)?;
+        Self::of(kind, FileSource::open(path)?, options)
+    }
+
+    /// Reads the counts of a key that is open.
+    pub(crate) fn of(
+        kind: KeyKind,
+        source: FileSource,
+        options: &LoadOptions<'_>,
+    ) -> Result<Self, Error> {
         let counts = match kind {
             KeyKind::Zkey => {
                 let (header, _) = zkey::read_header(&source, options)?;

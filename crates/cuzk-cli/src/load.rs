@@ -1,6 +1,5 @@
 //! Reading input files: with progress, timed, notes collected.
 
-use std::path::Path;
 use std::time::Instant;
 
 use cuzk_formats::{Error, FileSource, LoadOptions, Note, ReadAt as _};
@@ -74,11 +73,10 @@ impl Loader {
     }
 }
 
-/// The BLAKE3 hash of a file, by all threads.
-pub(crate) fn blake3(path: &Path) -> Result<blake3::Hash, Error> {
+/// The BLAKE3 hash of a file, by all threads: of the one that is open, whatever lies at its path by now.
+pub(crate) fn blake3(source: &FileSource) -> Result<blake3::Hash, Error> {
     const BLOCK_BYTES: u64 = 16 << 20;
     const READ_BYTES: usize = 1 << 20;
-    let source = FileSource::open(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut block = vec![0; BLOCK_BYTES.min(source.len()) as usize];
     let mut offset = 0;

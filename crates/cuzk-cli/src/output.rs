@@ -3,8 +3,8 @@
 //! An output is written under a temporary name in its own folder and renamed into place once every
 //! output is complete. What is unfinished when the program ends, by a failure or a signal, is removed.
 
-use std::collections::HashMap;
-use std::fs::{self, Permissions};
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,13 @@ pub(crate) fn discard_pending() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Finds out at the start what would go wrong at the end: an output that is one of the inputs (also
 /// through links) or another output, that is no regular file, or whose folder cannot be written.
 pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Failure> {
+    let inputs: HashSet<FileId> = inputs.iter().filter_map(|path| FileId::of(path)).collect();
+    let streams: HashSet<FileId> = STANDARD_STREAMS
+        .iter()
+        .filter_map(|path| FileId::of(Path::new(path)))
+        .collect();
     let mut places: HashMap<PathBuf, &str> = HashMap::new();
+    let mut folders: HashSet<PathBuf> = HashSet::new();
     for target in targets {
         let shown = format!("{} {}", target.flag, target.path.display());
         let refuse = |why: &str| Err(Failure::Usage(format!("{shown}: {why}")));
@@ -72,25 +78,25 @@ pub(crate) fn check(targets: &[Target<'_>], inputs: &[&Path]) -> Result<(), Fail
                     "is not a regular file; without this flag the result on stdout has it",
                 );
             }
-            if STANDARD_STREAMS
-                .iter()
-                .any(|stream| is_same_file(Path::new(stream), &metadata))
-            {
+            let file = FileId::from(&metadata);
+            if streams.contains(&file) {
                 return refuse(
                     "is where stdout or stderr go; without this flag the result on stdout has it",
                 );
             }
-            if inputs.iter().any(|input| is_same_file(input, &metadata)) {
+            if inputs.contains(&file) {
                 return refuse("is one of the inputs, which would be overwritten");
             }
         }
         if let Some(flag) = places.get(&place) {
             return refuse(&format!("is the output of {flag}, too"));
         }
-        let probe = temporary(&place).map_err(|error| {
-            Failure::Usage(format!("{shown}: its folder cannot be written: {error}"))
-        })?;
-        drop(probe.release(&mut pending()));
+        if folders.insert(folder_of(&place).to_owned()) {
+            let probe = temporary(&place).map_err(|error| {
+                Failure::Usage(format!("{shown}: its folder cannot be written: {error}"))
+            })?;
+            drop(probe.close().release(&mut pending()));
+        }
         places.insert(place, target.flag);
     }
     Ok(())
@@ -131,9 +137,18 @@ pub(crate) fn write_all(outputs: Vec<Output<'_>>) -> Result<(), Failure> {
         };
         let place = place(target.path).map_err(fail)?;
         let mut file = temporary(&place).map_err(fail)?;
-        write(&mut file.0)?;
+        let mut noting = Noting {
+            file: file.0.as_file_mut(),
+            error: None,
+        };
+        // A writer of a format has words of its own for what the system said.
+        let result = write(&mut noting);
+        if let Some(error) = noting.error {
+            return Err(fail(error));
+        }
+        result?;
         file.0.as_file().sync_all().map_err(fail)?;
-        written.push((target.path, place, file));
+        written.push((target.path, place, file.close()));
     }
     let mut guard = pending();
     let mut done: Vec<PathBuf> = Vec::new();
@@ -153,19 +168,54 @@ pub(crate) fn write_all(outputs: Vec<Output<'_>>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes a file, and keeps what the system said when it could not.
+struct Noting<'a> {
+    file: &'a mut File,
+    error: Option<io::Error>,
+}
+
+impl io::Write for Noting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                let same = error.raw_os_error().map(io::Error::from_raw_os_error);
+                self.error = Some(same.unwrap_or_else(|| error.kind().into()));
+            }
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// A temporary file that a signal removes, too.
 struct Temporary(NamedTempFile);
 
 impl Temporary {
-    /// The file itself, no longer the business of signals: the caller holds the lock.
-    fn release(self, pending: &mut Vec<PathBuf>) -> TempPath {
-        pending.retain(|path| path != self.0.path());
-        self.0.into_temp_path()
+    /// The file without its handle: there may be more outputs than a process may hold open.
+    fn close(self) -> Closed {
+        Closed(self.0.into_temp_path())
     }
 }
 
+/// A temporary file that is written.
+struct Closed(TempPath);
+
+impl Closed {
+    /// The file, no longer the business of signals: the caller holds the lock.
+    fn release(self, pending: &mut Vec<PathBuf>) -> TempPath {
+        pending.retain(|path| *path != *self.0);
+        self.0
+    }
+}
+
+fn folder_of(place: &Path) -> &Path {
+    place.parent().unwrap_or(Path::new("."))
+}
+
 fn temporary(place: &Path) -> io::Result<Temporary> {
-    let folder = place.parent().unwrap_or(Path::new("."));
+    let folder = folder_of(place);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".cuzk-").suffix(".tmp");
     // A file that is replaced keeps its mode; for a new one the umask decides, as for any program.
@@ -197,15 +247,74 @@ fn place(path: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(folder)?.join(name))
 }
 
+/// Which file something is, by whatever name.
 #[cfg(unix)]
-fn is_same_file(input: &Path, output: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(input)
-        .is_ok_and(|input| (input.dev(), input.ino()) == (output.dev(), output.ino()))
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct FileId(u64, u64);
+
+#[cfg(unix)]
+impl From<&fs::Metadata> for FileId {
+    fn from(metadata: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self(metadata.dev(), metadata.ino())
+    }
 }
 
+/// Not known here.
 #[cfg(not(unix))]
-fn is_same_file(input: &Path, _output: &fs::Metadata) -> bool {
-    let _ = input;
-    false
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct FileId;
+
+#[cfg(not(unix))]
+impl From<&fs::Metadata> for FileId {
+    fn from(_: &fs::Metadata) -> Self {
+        Self
+    }
+}
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().as_ref().map(Self::from)
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> Option<Self> {
+        let _ = path;
+        None
+    }
+}
+
+/// A folder for outputs.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    /// What had to be made, the deepest first.
+    made: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// Makes it, and those that it lies in, where they are not there.
+    pub(crate) fn make(flag: &str, path: &Path) -> Result<Self, Failure> {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let missing = path.ancestors().take_while(is_missing);
+        let made = missing.map(Path::to_owned).collect();
+        // Before anything is made: what is made before a failure goes again.
+        let folder = Self { made };
+        fs::create_dir_all(path).map_err(|error| {
+            let shown = path.display();
+            Failure::Usage(format!(
+                "{flag} {shown}: the folder cannot be made: {error}"
+            ))
+        })?;
+        Ok(folder)
+    }
+}
+
+/// Folders that were made for nothing go again; those with something in them stay.
+impl Drop for Folder {
+    fn drop(&mut self) {
+        for path in &self.made {
+            let _ = fs::remove_dir(path);
+        }
+    }
 }

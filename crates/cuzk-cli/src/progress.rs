@@ -6,6 +6,8 @@ use cuzk_formats::Progress;
 use cuzk_groth16::StageCallback;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::exit::shown;
+
 /// A bar on stderr that disappears when dropped. Hidden unless stderr is a terminal.
 pub(crate) struct Bar(ProgressBar);
 
@@ -52,7 +54,7 @@ impl Bar {
 
     /// What is going on.
     pub(crate) fn say(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+        self.0.set_message(shown(what, ""));
     }
 
     /// Runs `print` while the bar is not on the terminal.

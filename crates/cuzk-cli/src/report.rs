@@ -8,7 +8,7 @@ use cuzk_formats::Note;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure, shown};
 
 /// What a command has to say when it is done.
 pub(crate) struct Outcome {
@@ -42,8 +42,8 @@ impl Outcome {
 }
 
 /// Prints a part of a result that is not to wait for the rest. A reader that has gone away ends it.
-pub(crate) fn stream(text: &str) -> Result<(), crate::exit::Failure> {
-    Ok(write_out(text)?)
+pub(crate) fn stream(text: &str) -> Result<(), Failure> {
+    write_out(text).map_err(Failure::Result)
 }
 
 fn write_out(text: &str) -> io::Result<()> {
@@ -105,6 +105,7 @@ pub(crate) struct Lines(String);
 impl Lines {
     /// Appends a line.
     pub(crate) fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+        let value = shown(&value.to_string(), "");
         let _ = writeln!(self.0, "{:<18} {value}", format!("{name}:"));
     }
 

@@ -1,5 +1,6 @@
-//! SIGINT and SIGTERM at any stage: unfinished outputs are removed, then the process ends with
+//! SIGINT, SIGTERM and SIGHUP at any stage: unfinished outputs are removed, then the process ends with
 //! 128 + the signal's number. Of many proofs, the first signal ends after those that have been begun.
+//! A limit on file sizes is no signal here but an error of the write.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -20,6 +21,7 @@ pub(crate) fn drain_at_first() {
 pub(crate) fn received() -> Option<Exit> {
     match RECEIVED.load(Ordering::Acquire) {
         0 => None,
+        1 => Some(Exit::HungUp),
         2 => Some(Exit::Interrupted),
         _ => Some(Exit::Terminated),
     }
@@ -28,10 +30,16 @@ pub(crate) fn received() -> Option<Exit> {
 /// Starts the thread that waits for signals.
 #[cfg(unix)]
 pub(crate) fn install() -> io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::iterator::Signals;
 
+    // With a handler, whatever it does, writing beyond the limit fails and does not kill.
+    signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // Started under nohup, the process is to outlive its terminal.
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
@@ -50,6 +58,17 @@ pub(crate) fn install() -> io::Result<()> {
             }
         })
         .map(drop)
+}
+
+/// Whether the process was started with the signal ignored; where the system does not say, so it is taken.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return true;
+    };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(not(unix))]

@@ -16,7 +16,7 @@ use crate::device::{self, DeviceUsed};
 use crate::exit::Failure;
 use crate::keys::KeyKind;
 use crate::memory::{self, Limit};
-use crate::output::{self, Output, Target};
+use crate::output::{self, Folder, Output, Target};
 use crate::progress::Bar;
 use crate::report::{Lines, Outcome, StageTime, millis};
 use crate::synthetic;
@@ -25,10 +25,7 @@ use crate::synthetic;
 pub(crate) fn run(args: &SynthArgs) -> Result<Outcome, Failure> {
     let begun = Instant::now();
     let (shape, kind, family) = synthetic::kinds_of(Some(args.shape), Some(args.family));
-    fs::create_dir_all(&args.out_dir).map_err(|error| Failure::Output {
-        path: args.out_dir.clone(),
-        error,
-    })?;
+    let _folder = Folder::make("--out-dir", &args.out_dir)?;
     let paths = ["r1cs", "wtns", kind.name()]
         .map(|extension| args.out_dir.join("circuit").with_extension(extension));
     let targets = paths.each_ref().map(|path| Target {

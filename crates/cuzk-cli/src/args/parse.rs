@@ -38,8 +38,17 @@ fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
                 if any_flag(matches, &["wtns", "synthetic"]) {
                     drop_if(&mut args.many.witnesses, from_environment("witnesses"));
                 }
+                if any_flag(matches, &["wtns"]) {
+                    drop_if(&mut args.many.partitions, from_environment("partitions"));
+                }
                 if any_flag(matches, &["witnesses"]) {
                     drop_if(&mut args.inputs.wtns, from_environment("wtns"));
+                }
+                if args.many.is_batch() {
+                    drop_if(&mut args.proof, from_environment("proof"));
+                    drop_if(&mut args.public, from_environment("public"));
+                } else {
+                    drop_if(&mut args.many.out_dir, from_environment("out_dir"));
                 }
             }
             Command::Prepare(args) => args.let_flags_win(matches, from_environment),

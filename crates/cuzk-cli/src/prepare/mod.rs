@@ -160,8 +160,8 @@ fn of_file(
         }
         _ => None,
     };
-    let hash = |path: &Path, loader: &mut Loader, name: &str| {
-        StageTime::of(&mut loader.stages, name, || load::blake3(path))
+    let hash = |source: &FileSource, loader: &mut Loader, name: &str| {
+        StageTime::of(&mut loader.stages, name, || load::blake3(source))
     };
     let origin = Origin {
         source: match kind {
@@ -169,9 +169,9 @@ fn of_file(
             KeyKind::Pk => KeySource::Arkworks,
             KeyKind::Zkey | KeyKind::Prepared => KeySource::Zkey,
         },
-        key_hash: Some(hash(path, loader, "hash key")?.into()),
-        r1cs_hash: match &args.r1cs {
-            Some(path) => Some(hash(path, loader, "hash r1cs")?.into()),
+        key_hash: Some(hash(&key_file.source, loader, "hash key")?.into()),
+        r1cs_hash: match &r1cs_source {
+            Some(source) => Some(hash(source, loader, "hash r1cs")?.into()),
             None => None,
         },
     };

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
-use cuzk_formats::prepared::KeySource;
 use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, prepared, r1cs, wtns};
 use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{
@@ -15,7 +13,7 @@ use super::key::Key;
 use crate::args::ProveArgs;
 use crate::device::Taken;
 use crate::exit::Failure;
-use crate::keys::{KeyFile, KeyKind};
+use crate::keys::{KeyFile, KeyKind, convention_of};
 use crate::load::{self, Loader};
 use crate::memory::{self, Limit};
 use crate::progress::Bar;
@@ -50,11 +48,13 @@ impl Material {
         taken: &Taken,
         loader: &mut Loader,
     ) -> Result<Self, Failure> {
-        if let Some(expected) = &args.key_blake3 {
-            check_hash(path, expected, loader)?;
-        }
         let options = loader.options();
-        let key_file = KeyFile::open(kind, path, &options)?;
+        // A key of another hash is told before what may be wrong with it.
+        let key_source = FileSource::open(path)?;
+        if let Some(expected) = &args.key_blake3 {
+            check_hash(&key_source, expected, loader)?;
+        }
+        let key_file = KeyFile::of(kind, key_source, &options)?;
         check_public_count(&key_file)?;
         let r1cs_source = args.inputs.r1cs.as_deref().map(FileSource::open);
         let r1cs_source = r1cs_source.transpose()?;
@@ -68,8 +68,7 @@ impl Material {
         if let Some(source) = &r1cs_source {
             let (header, _) = r1cs::read_header(source, &options)?;
             compare_counts(&key_file, source, &header)?;
-            let path = args.inputs.r1cs.as_deref().unwrap_or(Path::new(""));
-            check_r1cs_hash(&key_file, source, path, loader)?;
+            check_r1cs_hash(&key_file, source, loader)?;
             // An entry has 36 bytes in the file and 8 in memory, up to 16 while its array grows;
             // the rest is for distinct coefficients, of which circuits have few.
             needed_bytes += header.constraint_bytes / 2 + 3 * 8 * u64::from(header.num_constraints);
@@ -93,7 +92,9 @@ impl Material {
                 r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
             })?),
         };
-        let key = if kind == KeyKind::Prepared && taken.has_gpu_for(counts.domain_size) {
+        // A GPU holds points against their curve alone.
+        let stays_in_file = kind == KeyKind::Prepared && !args.load.check_subgroup;
+        let key = if stays_in_file && taken.has_gpu_for(counts.domain_size) {
             Key::in_file(key_file, loader)?
         } else {
             Key::Loaded(Box::new(key_file.load(loader)?))
@@ -228,17 +229,7 @@ impl Material {
     pub(super) fn convention(&self) -> KeyKind {
         match self.key.origin() {
             None => self.kind,
-            Some(origin) => match origin.source {
-                KeySource::Zkey => KeyKind::Zkey,
-                KeySource::Arkworks => KeyKind::Pk,
-                KeySource::BellmanParams => KeyKind::Params,
-                _ if self.key.header().flavour.root_generator
-                    == KeyKind::Zkey.flavour().root_generator =>
-                {
-                    KeyKind::Zkey
-                }
-                _ => KeyKind::Params,
-            },
+            Some(origin) => convention_of(origin.source, self.key.header().flavour.root_generator),
         }
     }
 
@@ -273,19 +264,14 @@ pub(crate) fn differing(r1cs: &R1cs, difference: &DifferingRow, path: &Path) -> 
 }
 
 /// The R1CS against the hash that a prepared key has of its own.
-fn check_r1cs_hash(
-    key: &KeyFile,
-    source: &FileSource,
-    path: &Path,
-    loader: &mut Loader,
-) -> Result<(), Failure> {
+fn check_r1cs_hash(key: &KeyFile, source: &FileSource, loader: &mut Loader) -> Result<(), Failure> {
     if key.kind != KeyKind::Prepared {
         return Ok(());
     }
     let Some(expected) = prepared::read_header(&key.source)?.origin.r1cs_hash else {
         return Ok(());
     };
-    let found = StageTime::of(&mut loader.stages, "hash r1cs", || load::blake3(path))?;
+    let found = StageTime::of(&mut loader.stages, "hash r1cs", || load::blake3(source))?;
     if found == expected {
         return Ok(());
     }
@@ -306,18 +292,18 @@ fn options(args: &ProveArgs, bar: &Bar) -> ProveOptions {
     options
 }
 
-fn check_hash(path: &Path, expected: &blake3::Hash, loader: &mut Loader) -> Result<(), Failure> {
-    let begun = Instant::now();
-    let found = load::blake3(path)?;
-    loader
-        .stages
-        .push(StageTime::new("hash key", begun.elapsed()));
+fn check_hash(
+    source: &FileSource,
+    expected: &blake3::Hash,
+    loader: &mut Loader,
+) -> Result<(), Failure> {
+    let found = StageTime::of(&mut loader.stages, "hash key", || load::blake3(source))?;
     // The comparison of two hashes takes the same time whatever they are.
     if found == *expected {
         return Ok(());
     }
     Err(Failure::BadInput {
-        file: path.display().to_string(),
+        file: source.name().to_owned(),
         what: format!(
             "expected the BLAKE3 hash {expected}, found {found} (the key is damaged or another \
              one; get it again)"

@@ -9,10 +9,10 @@ mod witnesses;
 use std::path::Path;
 use std::time::Instant;
 
-use cuzk_formats::json;
+use cuzk_formats::{FileSource, json, prepared};
 use cuzk_groth16::Proved;
 
-use self::batch::Batch;
+use self::batch::{Batch, Engine, Results};
 use self::material::Material;
 pub(crate) use self::material::{compare_counts, differing};
 use self::result::{ProofResult, resolved_format};
@@ -23,6 +23,7 @@ use crate::keys::{self, KeyKind};
 use crate::load::Loader;
 use crate::output::{self, Target};
 use crate::report::Outcome;
+use crate::synthetic;
 
 /// Runs the command.
 pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
@@ -48,7 +49,15 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         }
     };
     let job = Job::of(args)?;
-    let (inputs, targets) = (job.inputs(args), targets(args));
+    let results = match &batch {
+        None => None,
+        Some(batch) => Some(Results::of(args, batch, job.convention(args)?)?),
+    };
+    let (mut inputs, mut targets) = (job.inputs(args), targets(args));
+    if let (Some(batch), Some(results)) = (&batch, &results) {
+        inputs.extend(batch.inputs(args));
+        targets.extend(results.targets());
+    }
     output::check(&targets, &inputs)?;
     let taken = device::take(&args.device, args.threads, args.vram_limit)?;
     let mut loader = Loader::new(&args.load, args.accept_wtns_length_defect);
@@ -58,11 +67,15 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     };
     let is_named = taken.is_named();
     let (mut device, gpus) = taken.settle(material.circuit().domain_size);
-    if let Some(batch) = &batch {
-        return batch::run(args, batch, &material, &gpus, &device, &mut loader, begun);
+    if let (Some(batch), Some(results)) = (&batch, &results) {
+        let engine = Engine::of(args, &material, &gpus, is_named, &mut device, &mut loader)?;
+        return batch::run(
+            args, batch, results, engine, &material, &device, loader, begun,
+        );
     }
     if args.many.sets_engine() {
-        let proved = batch::one(args, &material, &gpus, &mut loader)?;
+        let engine = Engine::of(args, &material, &gpus, is_named, &mut device, &mut loader)?;
+        let proved = batch::one(args, engine, &material, &mut device, &mut loader)?;
         return written(args, device, material, proved, loader, begun);
     }
     let proved = match gpus
@@ -71,9 +84,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     {
         Some(Ok(proved)) => proved,
         Some(Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))) if !is_named => {
-            device.reason = format!("{} failed: {failure}", device.used);
-            device.used = "cpu".to_owned();
-            tracing::warn!("{}; proving on the CPU", device.reason);
+            device.fall_back(&failure);
             material.prove(args, &mut loader)?
         }
         Some(Err(failure)) => return Err(failure),
@@ -159,6 +170,25 @@ impl<'a> Job<'a> {
             )));
         }
         Ok(Self::Files { kind, path })
+    }
+
+    /// The kind of key whose tools' conventions hold for the proofs.
+    fn convention(&self, args: &ProveArgs) -> Result<KeyKind, Failure> {
+        match *self {
+            Self::Files {
+                kind: KeyKind::Prepared,
+                path,
+            } => {
+                let header = prepared::read_header(&FileSource::open(path)?)?;
+                let generator = header.flavour.root_generator;
+                Ok(keys::convention_of(header.origin.source, generator))
+            }
+            Self::Files { kind, .. } => Ok(kind),
+            Self::Synthetic { .. } => {
+                let (_, kind, _) = synthetic::kinds_of(args.inputs.shape, args.inputs.family);
+                Ok(kind)
+            }
+        }
     }
 
     fn inputs(&self, args: &'a ProveArgs) -> Vec<&'a Path> {

@@ -14,6 +14,7 @@ mod hostile;
 mod inspect;
 mod keys;
 mod memory;
+mod outputs;
 mod prepare;
 mod prove;
 mod run;

@@ -23,8 +23,12 @@ fn interrupted(mut command: Command, signal: Signal, delay: Duration) -> Option<
 /// Long enough for any machine: while the circuit is made, its key, and the proof.
 #[test]
 fn a_signal_ends_a_proof_with_its_own_code_and_no_file() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        for delay_ms in [300, 1500, 4000] {
+    for (signal, code, delays_ms) in [
+        (Signal::INT, 130, &[300, 1500, 4000][..]),
+        (Signal::TERM, 143, &[300, 1500, 4000]),
+        (Signal::HUP, 129, &[300]),
+    ] {
+        for delay_ms in delays_ms.iter().copied() {
             let scratch = Scratch::new();
             let mut command = cuzk(["prove", "--synthetic", "20", "--shape", "dense"]);
             command.arg("--proof").arg(scratch.out("proof.json"));
@@ -64,4 +68,60 @@ fn outputs_are_whole_or_absent_whenever_the_signal_comes() {
             other => panic!("exit {other:?} after {delay_ms} ms"),
         }
     }
+}
+
+/// While a large output is written, which `prepare` does for minutes; and without harm to what was there before.
+#[test]
+fn a_signal_while_an_output_is_written_leaves_the_old_one() {
+    let scratch = Scratch::new();
+    let out = scratch.file("out/key.cuzk", "old");
+    let is_writing = || {
+        let others = std::fs::read_dir(scratch.path("out")).unwrap();
+        let lengths = others.map(|entry| entry.unwrap().metadata().map_or(0, |file| file.len()));
+        lengths.max().unwrap_or(0) > 3
+    };
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        // On a busy machine the writing may be over before the signal is there.
+        let is_ended_by_it = || {
+            let mut command = cuzk(["prepare", "--synthetic", "15", "--out"]);
+            command.arg(&out);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = command.spawn().unwrap();
+            while !is_writing() && child.try_wait().unwrap().is_none() {
+                thread::sleep(Duration::from_micros(200));
+            }
+            let _ = kill_process(Pid::from_child(&child), signal);
+            let ended = child.wait().unwrap().code();
+            assert_eq!(scratch.left(), ["key.cuzk"]);
+            if ended == Some(0) {
+                std::fs::write(&out, "old").unwrap();
+                return false;
+            }
+            assert_eq!(ended, Some(code));
+            assert_eq!(std::fs::read_to_string(&out).unwrap(), "old");
+            true
+        };
+        assert!((0..20).any(|_| is_ended_by_it()), "{signal:?}");
+    }
+}
+
+/// Started under nohup, a process outlives its terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hangup_that_was_ignored_stays_so() {
+    let scratch = Scratch::new();
+    let proof = scratch.out("proof.json");
+    let command = cuzk(["prove", "--device", "cpu", "--synthetic", "14", "--proof"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell
+        .arg(&proof)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = shell.spawn().unwrap();
+    thread::sleep(Duration::from_millis(300));
+    let _ = kill_process(Pid::from_child(&child), Signal::HUP);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(proof.is_file());
 }

@@ -81,6 +81,6 @@ fn what_cannot_be_made_is_refused() {
     fs::write(&file, "").unwrap();
     let mut command = cuzk(["synth", "6", "--out-dir"]);
     command.arg(&file);
-    Run::of(command).expect(7, &["file"]);
+    Run::of(command).expect(2, &["--out-dir", "file: the folder cannot be made"]);
     assert!(fs::read(&file).unwrap().is_empty());
 }

@@ -4,9 +4,8 @@
 mod report;
 mod session;
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -26,11 +25,11 @@ use super::material::Material;
 use super::result::resolved_format;
 use super::witnesses::{self, Entry};
 use crate::args::{InputArgs, ManyArgs, ProofFormat, ProveArgs, usage};
-use crate::device::DeviceUsed;
+use crate::device::{self, DeviceUsed};
 use crate::exit::Failure;
-use crate::keys::{self, KeyFile};
+use crate::keys::{self, KeyFile, KeyKind};
 use crate::load::Loader;
-use crate::output::{self, Output, Target};
+use crate::output::{self, Folder, Output, Target};
 use crate::progress::Bar;
 use crate::report::Outcome;
 use crate::{memory, signals};
@@ -110,68 +109,130 @@ impl Batch {
 
     fn name(&self, partition: usize) -> String {
         match self.entries.get(partition) {
-            Some(entry) => entry.name.clone(),
+            Some(entry) => entry.name.display().to_string(),
             None => format!("partition-{partition}"),
         }
     }
 
-    /// Where each partition's proof and public values go.
-    fn places(&self, folder: &Path, format: ProofFormat) -> Vec<[PathBuf; 2]> {
-        let ending = match format {
-            ProofFormat::Snarkjs => "json",
-            _ => "bin",
+    /// The files that it is made from.
+    pub(super) fn inputs<'a>(&'a self, args: &'a ProveArgs) -> impl Iterator<Item = &'a Path> {
+        let list = args.many.witnesses.as_deref();
+        list.into_iter()
+            .chain(self.entries.iter().map(|entry| entry.path.as_path()))
+    }
+}
+
+/// Where the results of a batch go.
+pub(super) struct Results {
+    format: ProofFormat,
+    /// Proof and public values of each partition; empty where they go to stdout.
+    places: Vec<[PathBuf; 2]>,
+    _folder: Option<Folder>,
+}
+
+impl Results {
+    /// Makes their folder if need be.
+    pub(super) fn of(
+        args: &ProveArgs,
+        batch: &Batch,
+        convention: KeyKind,
+    ) -> Result<Self, Failure> {
+        let format = resolved_format(args, convention);
+        let Some(path) = &args.many.out_dir else {
+            return Ok(Self {
+                format,
+                places: Vec::new(),
+                _folder: None,
+            });
         };
-        (0..self.partitions * self.proofs)
-            .map(|partition| {
-                let name = self.name(partition);
-                [
-                    folder.join(format!("{name}.proof.{ending}")),
-                    folder.join(format!("{name}.public.json")),
-                ]
-            })
-            .collect()
+        let proof_ending = match format {
+            ProofFormat::Snarkjs => ".proof.json",
+            _ => ".proof.bin",
+        };
+        let place = |partition: usize, ending: &str| match batch.entries.get(partition) {
+            Some(entry) => path.join(entry.result(ending)),
+            None => path.join(format!("{}{ending}", batch.name(partition))),
+        };
+        Ok(Self {
+            format,
+            places: (0..batch.partitions * batch.proofs)
+                .map(|partition| {
+                    [proof_ending, ".public.json"].map(|ending| place(partition, ending))
+                })
+                .collect(),
+            _folder: Some(Folder::make("--out-dir", path)?),
+        })
+    }
+
+    /// As outputs.
+    pub(super) fn targets(&self) -> impl Iterator<Item = Target<'_>> {
+        self.places.iter().flatten().map(|path| in_folder(path))
+    }
+}
+
+/// Provers, and how they are worked with.
+pub(super) struct Engine<'a> {
+    proofs: Arc<Proofs<'a>>,
+    options: Options,
+    /// The names of the engine's devices.
+    devices: Vec<String>,
+}
+
+impl<'a> Engine<'a> {
+    /// On the GPUs there are; where one that nobody named does not do, on the CPU.
+    pub(super) fn of(
+        args: &ProveArgs,
+        material: &'a Material,
+        mut gpus: &'a [Gpu],
+        is_named: bool,
+        device: &mut DeviceUsed,
+        loader: &mut Loader,
+    ) -> Result<Self, Failure> {
+        let proofs = match proofs(args, material, gpus, loader) {
+            Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))
+                if !gpus.is_empty() && !is_named =>
+            {
+                device.fall_back(&failure);
+                gpus = &[];
+                proofs(args, material, gpus, loader)?
+            }
+            proofs => proofs?,
+        };
+        let names = gpus.iter().map(device::name_of);
+        Ok(Self {
+            proofs: Arc::new(proofs),
+            options: options(args, gpus),
+            devices: names.chain(["cpu".to_owned()]).collect(),
+        })
     }
 }
 
 /// Proves all of it.
+#[expect(clippy::too_many_arguments, reason = "all that a run is made of")]
 pub(super) fn run(
     args: &ProveArgs,
     batch: &Batch,
+    results: &Results,
+    engine: Engine<'_>,
     material: &Material,
-    gpus: &[Gpu],
     device: &DeviceUsed,
-    loader: &mut Loader,
+    mut loader: Loader,
     begun: Instant,
 ) -> Result<Outcome, Failure> {
-    let format = resolved_format(args, material.convention());
-    let places = match &args.many.out_dir {
-        None => Vec::new(),
-        Some(folder) => {
-            fs::create_dir_all(folder).map_err(|error| Failure::Output {
-                path: folder.clone(),
-                error,
-            })?;
-            batch.places(folder, format)
-        }
-    };
-    let targets: Vec<Target<'_>> = places
-        .iter()
-        .flatten()
-        .map(|path| in_folder(path))
-        .collect();
-    let inputs: Vec<&Path> = batch.entries.iter().map(|e| e.path.as_path()).collect();
-    output::check(&targets, &inputs)?;
-
-    let options = options(args, gpus);
-    let proofs = Arc::new(proofs(args, material, gpus, loader)?);
+    let Engine {
+        proofs,
+        options,
+        devices,
+    } = engine;
     let mut session = Session {
         args,
         batch,
         material,
-        format,
-        places,
+        results,
+        devices: &devices,
         bar: Bar::counting("proving", (batch.partitions * batch.proofs) as u64),
         losses: Arc::default(),
+        notes: Arc::default(),
         report: Tally::default(),
     };
     signals::drain_at_first();
@@ -184,25 +245,37 @@ pub(super) fn run(
         Ok(scheduler.timeline())
     })?;
     let Session {
-        bar, mut report, ..
+        bar,
+        mut report,
+        notes,
+        ..
     } = session;
     report.proving = proving.elapsed();
     drop(bar);
+    let notes = std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner));
+    for (file, notes) in notes.values() {
+        loader.notes.add(file, notes);
+    }
     write_timeline(&args.many, timeline.as_ref())?;
-    Ok(report.outcome(&options, args, batch, device, loader, begun))
+    Ok(report.outcome(&options, args, batch, device, &loader, begun))
 }
 
 /// One proof through the engine: for its timeline, or as it is set up.
 pub(super) fn one(
     args: &ProveArgs,
+    engine: Engine<'_>,
     material: &Material,
-    gpus: &[Gpu],
+    device: &mut DeviceUsed,
     loader: &mut Loader,
 ) -> Result<Proved, Failure> {
-    let proofs = Arc::new(proofs(args, material, gpus, loader)?);
+    let Engine {
+        proofs,
+        options,
+        devices,
+    } = engine;
     let bar = Bar::working("proving");
     let (finished, timeline) = thread::scope(|scope| -> Result<_, Failure> {
-        let scheduler = Scheduler::start_in(scope, options(args, gpus))
+        let scheduler = Scheduler::start_in(scope, options)
             .map_err(|error| Failure::Device(error.to_string()))?;
         let statement = Statement::Witness(Arc::clone(material.witness()?));
         let job = scheduler
@@ -214,6 +287,15 @@ pub(super) fn one(
     })?;
     drop(bar);
     write_timeline(&args.many, timeline.as_ref())?;
+    let partition = finished.partitions.first();
+    if let Some(name) = partition.and_then(|partition| devices.get(partition.device))
+        && *name != device.used
+    {
+        if name == "cpu" {
+            device.reason = format!("{} failed", device.used);
+        }
+        device.used.clone_from(name);
+    }
     let proved = finished.outputs.into_iter().next();
     let proved = proved.ok_or_else(|| Failure::Bug("a job without result".into()))?;
     loader.add_stages(&proved);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Batch;
 use crate::args::{ProofFormat, ProveArgs};
 use crate::device::DeviceUsed;
-use crate::exit::Exit;
+use crate::exit::{Exit, shown};
 use crate::load::Loader;
 use crate::prove::result::{hex, parsed};
 use crate::report::{Lines, Outcome, millis};
@@ -24,6 +24,8 @@ pub(super) struct Line<'a> {
     pub(super) proved: &'a Proved,
     pub(super) elapsed_ms: f64,
     pub(super) attempts: u32,
+    /// Where it was proved, of several devices.
+    pub(super) device: Option<&'a String>,
     pub(super) places: Option<&'a [PathBuf; 2]>,
     pub(super) texts: &'a [Vec<u8>; 2],
 }
@@ -35,14 +37,14 @@ impl Line<'_> {
         } else {
             "not verified"
         };
-        let place = match self.places {
-            Some([proof, _]) => format!("  {}", proof.display()),
-            None => String::new(),
-        };
-        format!(
-            "{:<24} {verified} {:>10.1} ms{place}\n",
-            self.name, self.elapsed_ms
-        )
+        let mut line = format!("{:<24} {verified} {:>10.1} ms", self.name, self.elapsed_ms);
+        if let Some(device) = self.device {
+            line.push_str(&format!("  {device}"));
+        }
+        if let Some([proof, _]) = self.places {
+            line.push_str(&format!("  {}", proof.display()));
+        }
+        shown(&line, "") + "\n"
     }
 
     pub(super) fn json(&self, format: ProofFormat) -> Value {
@@ -54,6 +56,9 @@ impl Line<'_> {
             "attempts": self.attempts,
             "elapsed_ms": self.elapsed_ms,
         });
+        if let Some(device) = self.device {
+            line["device"] = device.as_str().into();
+        }
         if let Some([proof, public]) = self.places {
             line["proof_path"] = proof.display().to_string().into();
             line["public_path"] = public.display().to_string().into();

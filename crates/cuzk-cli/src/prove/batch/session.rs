@@ -1,11 +1,12 @@
 //! Proofs under way.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use cuzk_formats::{FileSource, LoadOptions, Witness, json, proof, wtns};
+use cuzk_formats::wtns::WtnsFile;
+use cuzk_formats::{FileSource, LoadOptions, Note, json, proof, wtns};
 use cuzk_groth16::Proved;
 use cuzk_sched::{
     Event, Finished, Job, JobError, JobId, JobOptions, Observer, Phase, ProofError, Proofs,
@@ -14,7 +15,7 @@ use cuzk_sched::{
 use serde_json::json;
 
 use super::report::{Line, Tally};
-use super::{Batch, failure, in_folder, refused};
+use super::{Batch, Results, failure, in_folder, refused};
 use crate::args::{ProofFormat, ProveArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, Output};
@@ -26,6 +27,9 @@ use crate::signals;
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// A file and notes on it, by partition.
+type FileNotes = BTreeMap<usize, (String, Vec<Note>)>;
+
 type Outcomes = Result<Finished<Proved>, JobError<ProofError>>;
 
 /// Proofs under way.
@@ -33,11 +37,14 @@ pub(super) struct Session<'a> {
     pub(super) args: &'a ProveArgs,
     pub(super) batch: &'a Batch,
     pub(super) material: &'a Material,
-    pub(super) format: ProofFormat,
-    pub(super) places: Vec<[PathBuf; 2]>,
+    pub(super) results: &'a Results,
+    /// The names of the engine's devices.
+    pub(super) devices: &'a [String],
     pub(super) bar: Bar,
     /// By partition, why its witness could not be loaded.
     pub(super) losses: Arc<Mutex<BTreeMap<usize, Failure>>>,
+    /// By partition, what was odd about its witness.
+    pub(super) notes: Arc<Mutex<FileNotes>>,
     pub(super) report: Tally,
 }
 
@@ -126,16 +133,25 @@ impl Session<'_> {
             .map(|partition| match self.batch.entries.get(partition) {
                 None => Ok(Statement::Witness(Arc::clone(self.material.witness()?))),
                 Some(entry) => {
-                    let (path, losses) = (entry.path.clone(), Arc::clone(&self.losses));
+                    let path = entry.path.clone();
+                    let (losses, notes) = (Arc::clone(&self.losses), Arc::clone(&self.notes));
                     let accept_wtns_length_defect = self.args.accept_wtns_length_defect;
                     let strict = self.args.load.strict;
                     Ok(Statement::Load(Box::new(move || {
-                        read(&path, accept_wtns_length_defect, strict).map_err(|failure| {
-                            let what = failure.to_string();
-                            let mut losses = losses.lock().unwrap_or_else(PoisonError::into_inner);
-                            losses.insert(partition, failure);
-                            what
-                        })
+                        match read(&path, accept_wtns_length_defect, strict) {
+                            Ok(file) => {
+                                if !file.notes.is_empty() {
+                                    let name = path.display().to_string();
+                                    lock(&notes).insert(partition, (name, file.notes));
+                                }
+                                Ok(file.witness)
+                            }
+                            Err(failure) => {
+                                let what = failure.to_string();
+                                lock(&losses).insert(partition, failure);
+                                Err(what)
+                            }
+                        }
                     })))
                 }
             })
@@ -153,11 +169,7 @@ impl Session<'_> {
             Err(error) => {
                 let partition = first + partition_of(&error).unwrap_or(0);
                 let name = self.batch.name(partition);
-                let loss = self
-                    .losses
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .remove(&partition);
+                let loss = lock(&self.losses).remove(&partition);
                 let failure = loss.unwrap_or_else(|| failure(error));
                 self.report.failed += self.batch.partitions;
                 self.report.exit = self.report.exit.or(failure.exit());
@@ -183,7 +195,7 @@ impl Session<'_> {
     fn write(&mut self, first: usize, finished: &Finished<Proved>) -> Result<(), Failure> {
         let mut texts = Vec::new();
         for proved in &finished.outputs {
-            let proof = match self.format {
+            let proof = match self.results.format {
                 ProofFormat::Snarkjs => json::proof_to_string(&proved.proof).into_bytes(),
                 _ => proof::to_bytes(&proved.proof).to_vec(),
             };
@@ -192,8 +204,8 @@ impl Session<'_> {
                 json::public_to_string(&proved.public_values)?.into_bytes(),
             ]);
         }
-        let outputs = self
-            .places
+        let places = &self.results.places;
+        let outputs = places
             .iter()
             .skip(first)
             .zip(&texts)
@@ -213,11 +225,16 @@ impl Session<'_> {
                 proved,
                 elapsed_ms: millis(report.elapsed),
                 attempts: report.attempts,
-                places: self.places.get(partition),
+                // Where there is but one device, the last line says it.
+                device: self
+                    .devices
+                    .get(report.device)
+                    .filter(|_| self.devices.len() > 1),
+                places: places.get(partition),
                 texts: &texts[index],
             };
             lines.push_str(&if self.args.json {
-                format!("{}\n", line.json(self.format))
+                format!("{}\n", line.json(self.results.format))
             } else {
                 line.text()
             });
@@ -226,14 +243,18 @@ impl Session<'_> {
     }
 }
 
-fn read(path: &Path, accept_wtns_length_defect: bool, strict: bool) -> Result<Witness, Failure> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read(path: &Path, accept_wtns_length_defect: bool, strict: bool) -> Result<WtnsFile, Failure> {
     let source = FileSource::open(path)?;
     let options = LoadOptions {
         accept_wtns_length_defect,
         strict,
         ..LoadOptions::default()
     };
-    Ok(wtns::read(&source, &options)?.witness)
+    Ok(wtns::read(&source, &options)?)
 }
 
 fn partition_of(error: &JobError<ProofError>) -> Option<usize> {
