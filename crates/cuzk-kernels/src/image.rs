@@ -255,6 +255,7 @@ mod tests {
         assert!(load(&folder("compute_80", |_| ()), 121, 13010).is_ok());
     }
 
+    /// GP-27, GP-40.
     #[test]
     fn what_is_wrong_comes_with_the_command_that_mends_it() {
         let empty = tempfile::tempdir().unwrap();

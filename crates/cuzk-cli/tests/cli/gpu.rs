@@ -118,7 +118,7 @@ fn a_gpu_that_does_not_work_is_refused_in_other_words_than_one_that_is_not_there
     driver.prove("cuda:big").expect(2, &["names no device"]);
 }
 
-/// GP-16: auto asks once and says what it found.
+/// GP-16, PF-09: auto asks once, says what it found, and proves what is tiny without it.
 #[test]
 fn auto_asks_for_gpus_once() {
     let driver = Driver::new();

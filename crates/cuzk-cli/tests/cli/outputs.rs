@@ -195,7 +195,7 @@ fn witnesses_of_any_name_are_proved() {
     }
 }
 
-/// A list is no longer than lists are, and no other kind of file.
+/// CS-09: a list is no longer than lists are, and no other kind of file.
 #[test]
 fn what_is_no_list_of_witnesses_is_refused() {
     let many = Many::new(&[]);

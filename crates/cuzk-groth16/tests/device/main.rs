@@ -46,6 +46,7 @@ macro_rules! on_both {
     };
 }
 
+mod cases;
 mod memory;
 mod proofs;
 

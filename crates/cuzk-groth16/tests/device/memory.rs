@@ -77,7 +77,7 @@ fn nothing_stays_on_the_device(gpu: &Gpu, is_card: bool) {
     assert_eq!(held(), before);
 }
 
-/// Parts of the key on the host: the proofs are the same, and nothing else of the key is on the device.
+/// WP-06: parts of the key on the host: the proofs are the same, and nothing else of the key is on the device.
 fn keys_beside_the_device_prove_as_on_it(gpu: &Gpu, is_card: bool) {
     let sizes: &[u32] = if is_card { &[1, 2, 5, 9, 13, 16] } else { &[3] };
     let all: &[&[Part]] = &[
@@ -113,7 +113,7 @@ fn keys_beside_the_device_prove_as_on_it(gpu: &Gpu, is_card: bool) {
     }
 }
 
-/// Of two keys one has room: the one that is not in use goes, whatever file it came from; one in use never does.
+/// CS-08: of two keys one has room: the one that is not in use goes, whatever file it came from; one in use never does.
 fn keys_share_a_budget(gpu: &Gpu, is_card: bool) {
     let log_n = if is_card { 10 } else { 3 };
     let Instance { r1cs, witness } = Instance::new(Shape::Porep, log_n, 8).unwrap();
@@ -161,7 +161,7 @@ fn keys_share_a_budget(gpu: &Gpu, is_card: bool) {
     assert_eq!(held(gpu), before);
 }
 
-/// The second waits until the first is done.
+/// WP-08, WP-15, GP-37: the second waits until the first is done.
 fn two_threads_prove_where_there_is_room_for_one(gpu: &Gpu, is_card: bool) {
     let log_n = if is_card { 12 } else { 2 };
     let Instance { r1cs, witness } = Instance::new(Shape::Dense, log_n, 9).unwrap();

@@ -21,7 +21,13 @@ on_both!(
 );
 
 /// Proves on both and compares.
-fn compare(gpu: &Gpu, key: &ProvingKey, circuit: Circuit<'_>, witness: &Witness, name: &str) {
+pub(crate) fn compare(
+    gpu: &Gpu,
+    key: &ProvingKey,
+    circuit: Circuit<'_>,
+    witness: &Witness,
+    name: &str,
+) {
     let expected = Prover::new(key)
         .and_then(|prover| prover.prove(circuit.clone(), witness, &fixed()))
         .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -32,6 +32,7 @@ pub(crate) fn ark(family: RootGenerator, log_n: u32) -> Radix2EvaluationDomain<a
     }
 }
 
+/// From one value on (GP-19).
 fn every_size_order_and_direction(rig: &Rig) {
     let mut random = Random::new(1);
     for family in FAMILIES {

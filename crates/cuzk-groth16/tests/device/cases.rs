@@ -1,0 +1,101 @@
+//! What users of other provers met, on a device.
+
+use cuzk_field::{Fr, Scalar};
+use cuzk_formats::{Matrix, ProvingKey, R1cs, Witness};
+use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu};
+use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
+use cuzk_groth16::{Circuit, Error};
+
+use crate::fixed;
+use crate::proofs::compare;
+
+on_both!(
+    word_borders_and_empty_densities_prove,
+    a_damaged_key_is_found_by_verification,
+);
+
+/// x y = x for each private variable x, where y is x itself or, so that x may be anything, an input that is one.
+fn circuit(aux: usize, inputs: usize, inputs_in_b: bool) -> R1cs {
+    let mut r1cs = R1cs {
+        num_inputs: inputs,
+        num_variables: inputs + aux,
+        a: Matrix::new(),
+        b: Matrix::new(),
+        c: Matrix::new(),
+        coefficients: Default::default(),
+    };
+    for row in 0..aux {
+        let variable = (inputs + row) as u32;
+        let right = if inputs_in_b {
+            (row % inputs) as u32
+        } else {
+            variable
+        };
+        for (matrix, column) in [
+            (&mut r1cs.a, variable),
+            (&mut r1cs.b, right),
+            (&mut r1cs.c, variable),
+        ] {
+            matrix.push_entry(column, 0);
+            matrix.end_row().unwrap();
+        }
+    }
+    r1cs
+}
+
+/// WP-10: counts about a word's, inputs in B alone or not at all; witnesses with nothing but ones, with zeros at a
+/// word's borders, and with full values there.
+fn word_borders_and_empty_densities_prove(gpu: &Gpu, is_card: bool) {
+    let all_counts = [1, 2, 3, 31, 32, 33, 63, 64, 65];
+    let all = all_counts.into_iter().flat_map(|aux| {
+        (1..=3).flat_map(move |inputs| [(aux, inputs, false), (aux, inputs, true)])
+    });
+    let few = [(1, 1, false), (33, 2, true)];
+    let cases: Vec<_> = if is_card { all.collect() } else { few.to_vec() };
+    for (i, (aux, inputs, inputs_in_b)) in cases.into_iter().enumerate() {
+        let r1cs = circuit(aux, inputs, inputs_in_b);
+        let mut values = vec![Scalar::ONE; inputs + aux];
+        if inputs_in_b {
+            let private = inputs..inputs + aux;
+            for variable in [31, 33, 63].into_iter().filter(|x| private.contains(x)) {
+                values[variable] = Scalar::ZERO;
+            }
+            for variable in [32, 34, 64].into_iter().filter(|x| private.contains(x)) {
+                values[variable] = (Fr::from(7).pow(99) + Fr::from(variable as u64)).into();
+            }
+        }
+        let witness = Witness::new(values);
+        let family = [KeyFamily::Bellman, KeyFamily::Circom, KeyFamily::Arkworks][i % 3];
+        let key = proving_key(&r1cs, family, 3).unwrap();
+        let name = format!("{aux} aux, {inputs} inputs, in B {inputs_in_b}, {family:?}");
+        compare(gpu, &key, Circuit::R1cs(&r1cs), &witness, &name);
+    }
+}
+
+/// WP-13, WP-14: two points exchanged, all of them on their curve, and a proof that does not verify: it is withheld, and the
+/// witness is not to blame. On a card the next key is right.
+fn a_damaged_key_is_found_by_verification(gpu: &Gpu, is_card: bool) {
+    let Instance { r1cs, witness } = Instance::new(Shape::Dense, 2, 4).unwrap();
+    let key = proving_key(&r1cs, KeyFamily::Bellman, 2).unwrap();
+    let parts: [fn(&mut ProvingKey); 5] = [
+        |key| key.h_query.swap(0, 1),
+        |key| key.b_g2_query.swap(0, 1),
+        |key| key.l_query.swap(0, 1),
+        |key| key.a_query.swap(0, 1),
+        |key| key.b_g1_query.swap(0, 1),
+    ];
+    for (part, damage) in parts.iter().take(if is_card { 5 } else { 1 }).enumerate() {
+        let mut damaged = key.clone();
+        damage(&mut damaged);
+        let prover = DeviceProver::new(gpu, &damaged, Circuit::R1cs(&r1cs)).unwrap();
+        match prover.prove(&witness, &fixed()) {
+            Err(DeviceError::Proof(Error::ProofRejected {
+                witness_checked: true,
+            })) => {}
+            other => panic!("{part}: {:?}", other.map(|proved| proved.verified)),
+        }
+    }
+    if is_card {
+        compare(gpu, &key, Circuit::R1cs(&r1cs), &witness, "the right key");
+    }
+}
