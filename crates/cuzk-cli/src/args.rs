@@ -182,7 +182,7 @@ pub(crate) struct ProveArgs {
         help_heading = "Outputs"
     )]
     pub(crate) proof_format: ProofFormat,
-    /// Print the result as one JSON object
+    /// Print the result as one JSON object; of many proofs one a line as they come, and a last one
     #[arg(long, env = "CUZK_JSON", help_heading = "Outputs", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) json: bool,
 

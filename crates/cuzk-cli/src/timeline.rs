@@ -22,17 +22,22 @@ pub(crate) fn run(args: &TimelineArgs) -> Result<Outcome, Failure> {
 
     let run = read(args)?;
     let report = Report::of(&run);
+    let picture_text = picture.map(|target| (target, svg::waterfall(&run)));
     let mut outputs = Vec::new();
+    if let Some((target, text)) = &picture_text {
+        outputs.push(Output::of(*target, text.as_bytes()));
+    }
     if let Some(target) = trace {
-        outputs.push((target, chrome::trace(&run).to_string()));
+        let fail = |error| Failure::Output {
+            path: target.path.to_owned(),
+            error,
+        };
+        let run = &run;
+        outputs.push(Output {
+            target,
+            write: Box::new(move |out| chrome::write(run, out).map_err(fail)),
+        });
     }
-    if let Some(target) = picture {
-        outputs.push((target, svg::waterfall(&run)));
-    }
-    let outputs = outputs
-        .iter()
-        .map(|(target, text)| Output::of(*target, text.as_bytes()))
-        .collect();
     output::write_all(outputs)?;
 
     let devices = report.devices.iter().map(|device| {

@@ -148,7 +148,10 @@ fn partitions_come_in_order_and_the_timeline_shows_them() {
     let picture = svg::waterfall(&run);
     assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"));
     assert!(picture.contains("worker 0") && picture.contains("worker 1"));
-    let events = chrome::trace(&run)["traceEvents"].as_array().unwrap().len();
+    let mut trace = Vec::new();
+    chrome::write(&run, &mut trace).unwrap();
+    let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().len();
     assert!(events > run.host.len());
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct ManyArgs {
     #[arg(long, value_name = "N", env = "CUZK_CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: Option<u16>,
     /// What to do when the GPU fails, or a proof made there does not verify: fail, retry there, or cpu
-    /// (retry, then prove on the CPU) [default: retry]
+    /// (retry, then prove on the CPU) [default: retry; of one proof alone, fail]
     #[arg(long, value_enum, env = "CUZK_ON_GPU_ERROR")]
     pub(crate) on_gpu_error: Option<OnGpuError>,
     /// Write what happened when to this file, for `cuzk timeline`

@@ -210,11 +210,12 @@ mod tests {
         ];
         run.devices[0].name = "\u{1b}[31m\nd".to_owned();
         let run = Run::from_json(&serde_json::to_vec(&run).unwrap()).unwrap();
-        let texts = [
-            Report::of(&run).to_string(),
-            svg::waterfall(&run),
-            chrome::trace(&run).to_string(),
-        ];
+        let mut trace = Vec::new();
+        chrome::write(&run, &mut trace).unwrap();
+        let trace = String::from_utf8(trace).unwrap();
+        let events: serde_json::Value = serde_json::from_str(&trace).unwrap();
+        assert_eq!(events["traceEvents"].as_array().unwrap().len(), 9);
+        let texts = [Report::of(&run).to_string(), svg::waterfall(&run), trace];
         for text in texts {
             assert!(text.len() < 10_000, "{} bytes", text.len());
             assert!(!text.contains('\u{1b}'), "{text}");
