@@ -156,11 +156,16 @@ impl Failure {
         }
         say(&self.to_string());
         if is_json {
-            let object = json!({ "error": self.to_string(), "exit_code": exit as u8 });
-            let printed = writeln!(std::io::stdout(), "{object}");
-            return crate::after_printing(printed, exit);
+            return self.print_json(exit);
         }
         exit
+    }
+
+    /// Says it on stdout alone.
+    pub(crate) fn print_json(&self, exit: Exit) -> Exit {
+        let object = json!({ "error": self.to_string(), "exit_code": exit as u8 });
+        let printed = writeln!(std::io::stdout(), "{object}");
+        crate::after_printing(printed, exit)
     }
 }
 

@@ -3,7 +3,7 @@
 //! An output is written under a temporary name in its own folder and renamed into place once every
 //! output is complete. What is unfinished when the program ends, by a failure or a signal, is removed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,16 +26,18 @@ pub(crate) struct Target<'a> {
 const STANDARD_STREAMS: [&str; 2] = ["/dev/fd/1", "/dev/fd/2"];
 
 /// Temporary files that exist now. Whoever renames or removes them holds the lock.
-static PENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static PENDING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-fn pending() -> MutexGuard<'static, Vec<PathBuf>> {
+type Pending = MutexGuard<'static, BTreeSet<PathBuf>>;
+
+fn pending() -> Pending {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes every temporary file. While the guard lives, no output appears.
-pub(crate) fn discard_pending() -> MutexGuard<'static, Vec<PathBuf>> {
+pub(crate) fn discard_pending() -> Pending {
     let mut paths = pending();
-    for path in paths.drain(..) {
+    while let Some(path) = paths.pop_first() {
         let _ = fs::remove_file(path);
     }
     paths
@@ -204,8 +206,8 @@ struct Closed(TempPath);
 
 impl Closed {
     /// The file, no longer the business of signals: the caller holds the lock.
-    fn release(self, pending: &mut Vec<PathBuf>) -> TempPath {
-        pending.retain(|path| *path != *self.0);
+    fn release(self, pending: &mut Pending) -> TempPath {
+        pending.remove::<Path>(&self.0);
         self.0
     }
 }
@@ -228,7 +230,7 @@ fn temporary(place: &Path) -> io::Result<Temporary> {
     // Under the lock, so that no file is there that a signal does not know of.
     let mut pending = pending();
     let file = builder.tempfile_in(folder)?;
-    pending.push(file.path().to_owned());
+    pending.insert(file.path().to_owned());
     Ok(Temporary(file))
 }
 

@@ -7,7 +7,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use super::{Cli, Command, InputArgs, Invocation, PrepareArgs, VerifyArgs};
 use crate::environment;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
 /// Parses the command line. What clap has to say (help, version, errors) it says here.
 pub(crate) fn parse() -> Result<Invocation, Exit> {
@@ -19,8 +19,21 @@ pub(crate) fn parse() -> Result<Invocation, Exit> {
         };
         let printed = error.print();
         environment::explain(&error);
+        if exit == Exit::Usage && wants_json() {
+            let text = error.render().to_string();
+            return Failure::Usage(text).print_json(exit);
+        }
         crate::after_printing(printed, exit)
     })
+}
+
+/// Whether the result was to be JSON, as far as that can be told of what does not parse.
+fn wants_json() -> bool {
+    let is_set = std::env::var("CUZK_JSON").is_ok_and(|value| {
+        let value = value.to_ascii_lowercase();
+        ["1", "true", "yes", "y", "on", "t"].contains(&value.as_str())
+    });
+    is_set || std::env::args_os().any(|arg| arg == "--json")
 }
 
 fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {

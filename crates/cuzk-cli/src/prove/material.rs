@@ -74,7 +74,13 @@ impl Material {
             needed_bytes += header.constraint_bytes / 2 + 3 * 8 * u64::from(header.num_constraints);
         }
         let (values, _) = wtns::read_header(&wtns_source, &options)?;
-        compare_witness(&key_file, &wtns_source, u64::from(values))?;
+        let variables = counts.num_variables;
+        compare_witness(
+            wtns_source.name(),
+            values,
+            key_file.source.name(),
+            variables,
+        )?;
         needed_bytes += 32 * u64::from(values);
         Limit::check(Limit::of(args.host_limit), needed_bytes)?;
 
@@ -351,14 +357,17 @@ pub(crate) fn compare_counts(
     Ok(())
 }
 
-fn compare_witness(key: &KeyFile, source: &FileSource, values: u64) -> Result<(), Failure> {
-    let variables = key.counts.num_variables;
-    if values == variables {
+/// A witness's number of values against a key's of variables: before they are loaded.
+pub(super) fn compare_witness(
+    witness: &str,
+    values: u32,
+    key: &str,
+    variables: u64,
+) -> Result<(), Failure> {
+    if u64::from(values) == variables {
         return Ok(());
     }
     Err(Failure::Mismatch(format!(
-        "the witness is of another circuit: {} has {values} values, {} has {variables} variables",
-        source.name(),
-        key.source.name()
+        "the witness is of another circuit: {witness} has {values} values, {key} has {variables} variables"
     )))
 }

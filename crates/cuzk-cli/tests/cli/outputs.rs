@@ -226,6 +226,21 @@ fn witnesses_of_a_batch_are_noted_too() {
     Run::of(command).expect(3, &["b: ", "strict"]);
 }
 
+/// A witness of another circuit is told by its header, before it is loaded.
+#[test]
+fn witnesses_of_other_circuits_fail_alone() {
+    let many = Many::new(&[b"a.wtns"]);
+    let other = Files::of("linear");
+    fs::copy(&other.wtns, many.folder.join("b.wtns")).unwrap();
+    let mut command = many.prove(&many.folder);
+    command.arg("--out-dir").arg(many.scratch.path("out"));
+    Run::of(command).expect(
+        4,
+        &["b: the witness is of another circuit", "circuit.zkey has 4"],
+    );
+    assert_eq!(many.scratch.left(), ["a.proof.json", "a.public.json"]);
+}
+
 /// The partitions of a proof may be more than the files that a process may hold open.
 #[test]
 fn more_results_than_open_files_are_written() {

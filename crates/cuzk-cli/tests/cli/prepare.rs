@@ -134,6 +134,24 @@ fn synthetic_keys_are_prepared_in_memory() {
     }
 }
 
+/// Each writes a file of its own; the last one stays.
+#[test]
+fn two_at_once_leave_one_whole_file() {
+    let scratch = Scratch::new();
+    let out = scratch.out("key.cuzk");
+    std::thread::scope(|scope| {
+        for shape in ["porep", "dense", "porep", "dense"] {
+            let args = ["--synthetic", "7", "--threads", "1", "--shape", shape];
+            let out = &out;
+            scope.spawn(move || prepare(out, &[], &args).expect(0, &[]));
+        }
+    });
+    assert_eq!(scratch.left(), ["key.cuzk"]);
+    let mut command = cuzk(["inspect", "--scan"]);
+    command.arg(&out);
+    Run::of(command).succeeds();
+}
+
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let files = Files::of("mul1");

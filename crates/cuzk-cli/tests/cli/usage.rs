@@ -253,6 +253,20 @@ fn failures_are_json_where_asked_for() {
         .json();
     assert_eq!(json["exit_code"], 3);
     assert!(json["error"].as_str().unwrap().contains("missing.zkey"));
+    // Also one of the command line itself.
+    for args in [
+        &["prove", "--json", "--threads", "0"][..],
+        &["prove", "--json", "--no-such-flag"],
+        &["verify", "--json"],
+    ] {
+        let run = run(args).expect(2, &["error: "]);
+        assert_eq!(run.json()["exit_code"], 2);
+        assert_eq!(run.stdout.lines().count(), 1);
+    }
+    let mut command = cuzk(["prove", "--threads", "0"]);
+    command.env("CUZK_JSON", "1");
+    let json = Run::of(command).expect(2, &[]).json();
+    assert!(json["error"].as_str().unwrap().contains("--threads"));
 }
 
 /// A reader that has gone away: quietly, and not with 0.

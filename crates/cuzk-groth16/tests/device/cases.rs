@@ -14,8 +14,19 @@ on_both!(
     a_damaged_key_is_found_by_verification,
 );
 
-/// x y = x for each private variable x, where y is x itself or, so that x may be anything, an input that is one.
-fn circuit(aux: usize, inputs: usize, inputs_in_b: bool) -> R1cs {
+/// What a row has in B.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum InB {
+    /// Its own private variable.
+    Private,
+    /// An input that is one, so that the private variable may be anything.
+    Input,
+    /// Nothing: no variable has a point there.
+    Nothing,
+}
+
+/// x y = x for each private variable x and what is in B, or x 0 = 0.
+fn circuit(aux: usize, inputs: usize, in_b: InB) -> R1cs {
     let mut r1cs = R1cs {
         num_inputs: inputs,
         num_variables: inputs + aux,
@@ -26,36 +37,39 @@ fn circuit(aux: usize, inputs: usize, inputs_in_b: bool) -> R1cs {
     };
     for row in 0..aux {
         let variable = (inputs + row) as u32;
-        let right = if inputs_in_b {
-            (row % inputs) as u32
-        } else {
-            variable
+        let (right, product) = match in_b {
+            InB::Private => (Some(variable), Some(variable)),
+            InB::Input => (Some((row % inputs) as u32), Some(variable)),
+            InB::Nothing => (None, None),
         };
         for (matrix, column) in [
-            (&mut r1cs.a, variable),
+            (&mut r1cs.a, Some(variable)),
             (&mut r1cs.b, right),
-            (&mut r1cs.c, variable),
+            (&mut r1cs.c, product),
         ] {
-            matrix.push_entry(column, 0);
+            if let Some(column) = column {
+                matrix.push_entry(column, 0);
+            }
             matrix.end_row().unwrap();
         }
     }
     r1cs
 }
 
-/// WP-10: counts about a word's, inputs in B alone or not at all; witnesses with nothing but ones, with zeros at a
+/// WP-10: counts about a word's, inputs alone in B or nothing at all; witnesses with nothing but ones, with zeros at a
 /// word's borders, and with full values there.
 fn word_borders_and_empty_densities_prove(gpu: &Gpu, is_card: bool) {
     let all_counts = [1, 2, 3, 31, 32, 33, 63, 64, 65];
+    let all_in_b = [InB::Private, InB::Input, InB::Nothing];
     let all = all_counts.into_iter().flat_map(|aux| {
-        (1..=3).flat_map(move |inputs| [(aux, inputs, false), (aux, inputs, true)])
+        (1..=3).flat_map(move |inputs| all_in_b.map(move |in_b| (aux, inputs, in_b)))
     });
-    let few = [(1, 1, false), (33, 2, true)];
+    let few = [(1, 1, InB::Nothing), (33, 2, InB::Input)];
     let cases: Vec<_> = if is_card { all.collect() } else { few.to_vec() };
-    for (i, (aux, inputs, inputs_in_b)) in cases.into_iter().enumerate() {
-        let r1cs = circuit(aux, inputs, inputs_in_b);
+    for (i, (aux, inputs, in_b)) in cases.into_iter().enumerate() {
+        let r1cs = circuit(aux, inputs, in_b);
         let mut values = vec![Scalar::ONE; inputs + aux];
-        if inputs_in_b {
+        if in_b == InB::Input {
             let private = inputs..inputs + aux;
             for variable in [31, 33, 63].into_iter().filter(|x| private.contains(x)) {
                 values[variable] = Scalar::ZERO;
@@ -67,7 +81,7 @@ fn word_borders_and_empty_densities_prove(gpu: &Gpu, is_card: bool) {
         let witness = Witness::new(values);
         let family = [KeyFamily::Bellman, KeyFamily::Circom, KeyFamily::Arkworks][i % 3];
         let key = proving_key(&r1cs, family, 3).unwrap();
-        let name = format!("{aux} aux, {inputs} inputs, in B {inputs_in_b}, {family:?}");
+        let name = format!("{aux} aux, {inputs} inputs, in B {in_b:?}, {family:?}");
         compare(gpu, &key, Circuit::R1cs(&r1cs), &witness, &name);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use cuzk_formats::wtns::WtnsFile;
-use cuzk_formats::{FileSource, LoadOptions, Note, json, proof, wtns};
+use cuzk_formats::{FileSource, LoadOptions, Note, ReadAt as _, json, proof, wtns};
 use cuzk_groth16::Proved;
 use cuzk_sched::{
     Event, Finished, Job, JobError, JobId, JobOptions, Observer, Phase, ProofError, Proofs,
@@ -20,7 +20,7 @@ use crate::args::{ProofFormat, ProveArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::Bar;
-use crate::prove::material::Material;
+use crate::prove::material::{Material, compare_witness};
 use crate::report::{self, millis};
 use crate::signals;
 
@@ -135,10 +135,14 @@ impl Session<'_> {
                 Some(entry) => {
                     let path = entry.path.clone();
                     let (losses, notes) = (Arc::clone(&self.losses), Arc::clone(&self.notes));
-                    let accept_wtns_length_defect = self.args.accept_wtns_length_defect;
-                    let strict = self.args.load.strict;
+                    let expected = Expected {
+                        key: self.material.key_file.clone().unwrap_or_default(),
+                        variables: self.material.circuit().variables as u64,
+                        accept_wtns_length_defect: self.args.accept_wtns_length_defect,
+                        strict: self.args.load.strict,
+                    };
                     Ok(Statement::Load(Box::new(move || {
-                        match read(&path, accept_wtns_length_defect, strict) {
+                        match read(&path, &expected) {
                             Ok(file) => {
                                 if !file.notes.is_empty() {
                                     let name = path.display().to_string();
@@ -247,13 +251,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read(path: &Path, accept_wtns_length_defect: bool, strict: bool) -> Result<WtnsFile, Failure> {
+/// What is asked of a witness.
+struct Expected {
+    key: String,
+    variables: u64,
+    accept_wtns_length_defect: bool,
+    strict: bool,
+}
+
+fn read(path: &Path, expected: &Expected) -> Result<WtnsFile, Failure> {
     let source = FileSource::open(path)?;
     let options = LoadOptions {
-        accept_wtns_length_defect,
-        strict,
+        accept_wtns_length_defect: expected.accept_wtns_length_defect,
+        strict: expected.strict,
         ..LoadOptions::default()
     };
+    // One of another circuit may be of any size: more than what is set aside for it.
+    let (values, _) = wtns::read_header(&source, &options)?;
+    compare_witness(source.name(), values, &expected.key, expected.variables)?;
     Ok(wtns::read(&source, &options)?)
 }
 
