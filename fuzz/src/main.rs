@@ -17,6 +17,7 @@ mod mutate;
 mod prepared;
 mod run;
 mod targets;
+mod timeline;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
     };
     let targets = || {
         let targets = targets::TARGETS.iter().chain(keys::TARGETS);
-        targets.chain(prepared::TARGETS)
+        targets.chain(prepared::TARGETS).chain(timeline::TARGETS)
     };
     let chosen: Vec<_> = targets()
         .filter(|target| {

@@ -144,7 +144,7 @@ impl Notes {
     pub(crate) fn add(&mut self, file: &str, notes: &[Note]) {
         for note in notes {
             let text = format!("{file}: {note}");
-            tracing::warn!("{text}");
+            tracing::warn!("{}", shown(&text, ""));
             self.0.push(text);
         }
     }
