@@ -150,6 +150,16 @@ impl Taken {
         matches!(self.prospect, Prospect::Gpus(_))
     }
 
+    /// What can be had of the memory of the GPUs that were asked for by name: the least of them.
+    pub(crate) fn usable_bytes(&self) -> Option<u64> {
+        let Prospect::Gpus(gpus) = &self.prospect else {
+            return None;
+        };
+        gpus.iter()
+            .map(|gpu| gpu.device().usable().unwrap_or(0))
+            .min()
+    }
+
     /// Whether a GPU is there that would prove a circuit of this domain, if it works.
     pub(crate) fn has_gpu_for(&self, domain_size: u64) -> bool {
         match self.prospect {

@@ -112,6 +112,8 @@ pub(crate) struct KeyCounts {
     pub(crate) least_domain: u64,
     /// Bytes that the key takes in memory, roughly.
     pub(crate) memory_bytes: u64,
+    /// Those of them that a GPU may take from the file: the points of a prepared key.
+    pub(crate) point_bytes: u64,
 }
 
 /// A key file that has been opened.
@@ -175,6 +177,7 @@ impl KeyFile {
                     // snarkjs has a domain of 2 where one row would do.
                     least_domain: 2,
                     memory_bytes: source.len(),
+                    point_bytes: 0,
                 }
             }
             KeyKind::Params => {
@@ -185,6 +188,7 @@ impl KeyFile {
                     domain_size: header.domain_size,
                     least_domain: 1,
                     memory_bytes: source.len() - header.tail_bytes,
+                    point_bytes: 0,
                 }
             }
             KeyKind::Pk => {
@@ -199,6 +203,7 @@ impl KeyFile {
                         arkworks::Compression::Compressed => 2 * bytes,
                         arkworks::Compression::Uncompressed => bytes,
                     },
+                    point_bytes: 0,
                 }
             }
             KeyKind::Prepared => {
@@ -213,6 +218,12 @@ impl KeyFile {
                     memory_bytes: source.len()
                         + 2 * header.num_entries.iter().sum::<u64>()
                         + 4 * header.num_points.iter().sum::<u64>(),
+                    point_bytes: header
+                        .sections()
+                        .iter()
+                        .filter(|section| section.number >= prepared::Section::A as u32)
+                        .map(|section| section.bytes)
+                        .sum(),
                 }
             }
         };

@@ -92,6 +92,17 @@ pub(crate) fn proving_bytes(domain_size: u64, threads: usize) -> u64 {
         .saturating_add(32 * MIB)
 }
 
+/// What the points of a prepared key take of the host, where they go from their file to a GPU of which
+/// `usable_bytes` can be had: nothing if they all stay there beside a section of its proofs.
+pub(crate) fn points_on_host(point_bytes: u64, domain_size: u64, usable_bytes: u64) -> u64 {
+    const SECTION_BYTES_A_ROW: u64 = 256;
+    let section = domain_size.saturating_mul(SECTION_BYTES_A_ROW);
+    if point_bytes.saturating_add(section) <= usable_bytes {
+        return 0;
+    }
+    point_bytes
+}
+
 /// What the memory control groups of this process leave, file cache not counted as used.
 fn cgroup_left() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -209,6 +220,15 @@ mod tests {
         // A path of the host, not there in the container.
         write(root.path(), "500\n", "600\n");
         assert_eq!(left_along(root.path(), "/x/y", &UNIFIED), Some(0));
+    }
+
+    #[test]
+    fn points_that_stay_on_a_gpu_take_nothing_of_the_host() {
+        const GIB: u64 = 1 << 30;
+        // A PoRep partition on a large card, and on a small one.
+        assert_eq!(points_on_host(44 * GIB, 1 << 27, 138 * GIB), 0);
+        assert_eq!(points_on_host(44 * GIB, 1 << 27, 16 * GIB), 44 * GIB);
+        assert_eq!(points_on_host(u64::MAX, u64::MAX, 16 * GIB), u64::MAX);
     }
 
     #[test]

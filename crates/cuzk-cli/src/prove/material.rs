@@ -8,6 +8,7 @@ use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{
     Circuit, DifferingRow, ProveOptions, Proved, Prover, Verifier, first_differing_row,
 };
+use cuzk_sched::OnDeviceError;
 
 use super::key::Key;
 use crate::args::ProveArgs;
@@ -63,8 +64,19 @@ impl Material {
 
         let counts = key_file.counts;
         let threads = taken.threads();
-        let mut needed_bytes =
-            counts.memory_bytes + memory::proving_bytes(counts.domain_size, threads);
+        // A GPU holds points against their curve alone.
+        let stays_in_file = kind == KeyKind::Prepared && !args.load.check_subgroup;
+        let proves_here = args.many.on_gpu_error() == OnDeviceError::Cpu;
+        let mut needed_bytes = match taken.usable_bytes() {
+            // Nothing is proved on the CPU.
+            Some(usable) if stays_in_file && !proves_here => {
+                let points = counts.point_bytes;
+                counts.memory_bytes.saturating_sub(points)
+                    + memory::points_on_host(points, counts.domain_size, usable)
+                    + memory::proving_bytes(0, threads)
+            }
+            _ => counts.memory_bytes + memory::proving_bytes(counts.domain_size, threads),
+        };
         if let Some(source) = &r1cs_source {
             let (header, _) = r1cs::read_header(source, &options)?;
             compare_counts(&key_file, source, &header)?;
@@ -98,8 +110,6 @@ impl Material {
                 r1cs::read(source, options).map(|file| (file.r1cs, file.notes))
             })?),
         };
-        // A GPU holds points against their curve alone.
-        let stays_in_file = kind == KeyKind::Prepared && !args.load.check_subgroup;
         let key = if stays_in_file && taken.has_gpu_for(counts.domain_size) {
             Key::in_file(key_file, loader)?
         } else {
