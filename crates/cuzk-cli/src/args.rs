@@ -12,6 +12,8 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::many::ManyArgs;
+#[cfg(test)]
+pub(crate) use self::parse::prove_args;
 pub(crate) use self::parse::{parse, variable_of, variables};
 pub(crate) use self::prepare::PrepareArgs;
 pub(crate) use self::synth::SynthArgs;

@@ -78,6 +78,16 @@ fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
     })
 }
 
+/// The arguments of `prove`, as they stand behind the command's name.
+#[cfg(test)]
+pub(crate) fn prove_args(args: &[&str]) -> super::ProveArgs {
+    let args = ["cuzk", "prove"].iter().chain(args).map(OsString::from);
+    match parse_from(args).unwrap().command {
+        Command::Prove(args) => *args,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Whether any of `ids` stands on the command line itself.
 fn any_flag(matches: &ArgMatches, ids: &[&str]) -> bool {
     ids.iter()

@@ -3,6 +3,8 @@
 
 mod report;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
