@@ -140,6 +140,17 @@ pub(crate) fn take(
 }
 
 impl Taken {
+    /// GPUs that were asked for by name.
+    #[cfg(test)]
+    pub(crate) fn of_gpus(gpus: Vec<Gpu>) -> Self {
+        Self {
+            requested: "cuda".to_owned(),
+            threads: 1,
+            vram_limit: None,
+            prospect: Prospect::Gpus(gpus),
+        }
+    }
+
     /// Host threads.
     pub(crate) fn threads(&self) -> usize {
         self.threads

@@ -1,17 +1,34 @@
-//! The engine on an emulated GPU: what becomes of a proof when the GPU has no room, or fails.
+//! An emulated GPU: what becomes of a proof when it has no room, or fails; keys that it is to load.
 
+use std::fs::File;
 use std::sync::Arc;
 
+use cuzk_field::{Fp, G1Affine};
+use cuzk_formats::{prepared as file, wtns};
 use cuzk_gpu_mem::driver::{Code, SimDriver};
 use cuzk_gpu_mem::{Device, GIB, MIB, Settings};
 use cuzk_groth16::device::Gpu;
+use cuzk_groth16::prepared::{Origin, Rows, prepare};
+use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 
 use super::{Engine, one};
 use crate::args::{ProveArgs, prove_args};
-use crate::device::DeviceUsed;
+use crate::device::{DeviceUsed, Taken};
 use crate::exit::{Exit, Failure};
+use crate::keys::KeyKind;
 use crate::load::Loader;
 use crate::prove::material::Material;
+
+/// An emulated GPU and its driver.
+fn gpu() -> (Arc<SimDriver>, Gpu) {
+    let driver = Arc::new(SimDriver::new(2 * GIB));
+    let settings = Settings {
+        reserve: 0,
+        ..Settings::default()
+    };
+    let device = Device::with_driver(Arc::clone(&driver) as Arc<_>, settings).unwrap();
+    (driver, Gpu::new(&device).unwrap())
+}
 
 /// A GPU, what is proved on it, and how.
 struct Rig {
@@ -29,17 +46,12 @@ fn arguments(more: &[&str]) -> ProveArgs {
 
 impl Rig {
     fn new(more: &[&str]) -> Self {
-        let driver = Arc::new(SimDriver::new(2 * GIB));
-        let settings = Settings {
-            reserve: 0,
-            ..Settings::default()
-        };
-        let device = Device::with_driver(Arc::clone(&driver) as Arc<_>, settings).unwrap();
+        let (driver, gpu) = gpu();
         let args = arguments(more);
         let mut loader = Loader::new(&args.load, false);
         Self {
             driver,
-            gpus: vec![Gpu::new(&device).unwrap()],
+            gpus: vec![gpu],
             material: Material::synthetic(&args, 2, 1, &mut loader).unwrap(),
             args,
             loader,
@@ -107,4 +119,43 @@ fn a_gpu_that_fails_is_not_said_to_have_proved() {
     rig.prove(true, fails).unwrap();
     assert_eq!(rig.device.used, "cpu");
     assert_eq!(rig.device.reason, "cuda:0 failed");
+}
+
+/// WP-14: points that go from their file to a GPU are held against their curve there; where the subgroup is asked for,
+/// as everywhere, it is checked.
+#[test]
+fn the_subgroup_of_a_prepared_key_is_checked_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let Instance { r1cs, witness } = Instance::new(Shape::Porep, 2, 1).unwrap();
+    let mut key = proving_key(&r1cs, KeyFamily::Circom, 1).unwrap();
+    // On the curve, of order 3.
+    key.h_query[1] = G1Affine {
+        x: Fp::from(0),
+        y: Fp::from(2),
+    };
+    let key = prepare(key, Rows::Of(&r1cs), Origin::SYNTHETIC).unwrap();
+    let create = |name: &str| File::create(path(name)).unwrap();
+    file::write(&key, &mut create("key"), None).unwrap();
+    wtns::write(&witness, &mut create("w.wtns")).unwrap();
+
+    let (_, gpu) = gpu();
+    let taken = Taken::of_gpus(vec![gpu]);
+    let load = |more: &[&str]| {
+        let (key, witness) = (path("key"), path("w.wtns"));
+        let inputs = ["--prepared", &key, "--wtns", &witness];
+        let args = prove_args(&[&inputs, more].concat());
+        let mut loader = Loader::new(&args.load, false);
+        let material =
+            Material::of_files(&args, KeyKind::Prepared, key.as_ref(), &taken, &mut loader);
+        material.map(drop)
+    };
+    load(&[]).unwrap();
+    let failure = load(&["--check-subgroup"]).unwrap_err();
+    assert_eq!(failure.exit(), Exit::BadInput);
+    let text = failure.to_string();
+    assert!(
+        text.contains("(H), point 1") && text.contains("subgroup"),
+        "{text}"
+    );
 }
