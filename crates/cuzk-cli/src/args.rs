@@ -116,6 +116,27 @@ pub(crate) struct LoadArgs {
     pub(crate) strict: bool,
 }
 
+/// What may be used.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Resources")]
+pub(crate) struct ResourceArgs {
+    /// Where to compute: auto, cpu, cuda, cuda: and a number, UUID or PCI address of `cuzk devices`, or
+    /// cuda:all, on which many proofs are spread. auto takes a GPU if one works and is worth its start
+    /// (for proofs from 2^14 rows on), and says what it took; cuda never falls back
+    #[arg(long, env = "CUZK_DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Use no more GPU memory than this, as 16GiB [default: what the card has]
+    #[arg(long, value_name = "SIZE", env = "CUZK_VRAM_LIMIT", value_parser = sizes::parse)]
+    pub(crate) vram_limit: Option<u64>,
+    /// Threads [default: one per core]
+    #[arg(long, value_name = "N", env = "CUZK_THREADS", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) threads: Option<u16>,
+    /// Refuse, before anything large is loaded or made, what needs more host memory than this, as 24GiB
+    /// [default: what the machine, the control group and ulimit leave]
+    #[arg(long, value_name = "SIZE", env = "CUZK_HOST_LIMIT", value_parser = sizes::parse)]
+    pub(crate) host_limit: Option<u64>,
+}
+
 /// Which key and circuit to prove with.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Inputs")]
@@ -202,26 +223,8 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "HASH", env = "CUZK_KEY_BLAKE3", help_heading = "Reading", value_parser = parse_hash)]
     pub(crate) key_blake3: Option<blake3::Hash>,
 
-    /// Where to prove: auto, cpu, cuda, cuda: and a number, UUID or PCI address of `cuzk devices`, or
-    /// cuda:all, on which many proofs are spread. auto takes a GPU if one works, for circuits of 2^14
-    /// rows or more, and says what it took; cuda never falls back
-    #[arg(
-        long,
-        env = "CUZK_DEVICE",
-        default_value = "auto",
-        help_heading = "Resources"
-    )]
-    pub(crate) device: DeviceChoice,
-    /// Use no more GPU memory than this, as 16GiB [default: what the card has]
-    #[arg(long, value_name = "SIZE", env = "CUZK_VRAM_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
-    pub(crate) vram_limit: Option<u64>,
-    /// Threads [default: one per core]
-    #[arg(long, value_name = "N", env = "CUZK_THREADS", help_heading = "Resources", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(crate) threads: Option<u16>,
-    /// Refuse, before anything is loaded, what needs more host memory than this, as 24GiB
-    /// [default: what the machine, the control group and ulimit leave]
-    #[arg(long, value_name = "SIZE", env = "CUZK_HOST_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
-    pub(crate) host_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) resources: ResourceArgs,
     /// Hand out the proof without verifying it; the result says so
     #[arg(long, env = "CUZK_NO_VERIFY", help_heading = "Resources", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) no_verify: bool,

@@ -7,6 +7,7 @@ use cuzk_gpu_mem::{Bytes, Device, DeviceInfo, Error as Memory, Selector, Setting
 use cuzk_groth16::device::Gpu;
 use serde::Serialize;
 
+use crate::args::ResourceArgs;
 use crate::exit::Failure;
 
 /// `--device`, and how it was written.
@@ -100,13 +101,10 @@ enum Prospect {
 }
 
 /// Starts the threads and takes a device. The only place that asks for GPUs to prove on, once.
-pub(crate) fn take(
-    choice: &DeviceChoice,
-    threads: Option<u16>,
-    vram_limit: Option<u64>,
-) -> Result<Taken, Failure> {
+pub(crate) fn take(resources: &ResourceArgs) -> Result<Taken, Failure> {
+    let (choice, vram_limit) = (&resources.device, resources.vram_limit);
     // First: the self-test of a GPU computes on the host as well, and would start threads of its own.
-    let threads = start_threads(threads)?;
+    let threads = start_threads(resources.threads)?;
     let prospect = match &choice.wanted {
         Wanted::Cpu => Prospect::Cpu("as asked".to_owned()),
         Wanted::Auto => match find(None) {

@@ -33,9 +33,9 @@ pub(crate) fn run(args: &SynthArgs) -> Result<Outcome, Failure> {
         path,
     });
     output::check(&targets, &[])?;
-    let taken = device::take(&args.device, args.threads, args.vram_limit)?;
+    let taken = device::take(&args.resources)?;
     let needed_bytes = synthetic::key_bytes(args.log_n) + memory::proving_bytes(0, taken.threads());
-    Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+    Limit::check(Limit::of(args.resources.host_limit), needed_bytes)?;
 
     let mut stages = Vec::new();
     let (instance, exponents) =

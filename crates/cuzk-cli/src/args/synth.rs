@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
-use super::{Family, Shape};
-use crate::device::DeviceChoice;
-use crate::sizes;
+use super::{Family, ResourceArgs, Shape};
 
 /// What is made, and where it goes.
 #[derive(Args, Clone, Debug)]
@@ -38,23 +36,6 @@ pub(crate) struct SynthArgs {
     #[arg(long, env = "CUZK_JSON", help_heading = "Outputs", value_parser = BoolishValueParser::new(), action = ArgAction::SetTrue)]
     pub(crate) json: bool,
 
-    /// Where the key's points are made: auto, cpu, cuda, or cuda: and a number, UUID or PCI address
-    /// of `cuzk devices`
-    #[arg(
-        long,
-        env = "CUZK_DEVICE",
-        default_value = "auto",
-        help_heading = "Resources"
-    )]
-    pub(crate) device: DeviceChoice,
-    /// Use no more GPU memory than this, as 16GiB [default: what the card has]
-    #[arg(long, value_name = "SIZE", env = "CUZK_VRAM_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
-    pub(crate) vram_limit: Option<u64>,
-    /// Threads [default: one per core]
-    #[arg(long, value_name = "N", env = "CUZK_THREADS", help_heading = "Resources", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(crate) threads: Option<u16>,
-    /// Refuse what needs more host memory than this, as 24GiB [default: what the machine, the control
-    /// group and ulimit leave]
-    #[arg(long, value_name = "SIZE", env = "CUZK_HOST_LIMIT", help_heading = "Resources", value_parser = sizes::parse)]
-    pub(crate) host_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) resources: ResourceArgs,
 }

@@ -39,10 +39,10 @@ pub(crate) fn run(args: &PrepareArgs) -> Result<Outcome, Failure> {
     // Only the bases of four transforms are made on a device, and only of keys whose secrets are not known.
     let (threads, taken) = match job {
         Job::File { .. } if args.four_transforms => {
-            let taken = device::take(&args.device, args.threads, args.vram_limit)?;
+            let taken = device::take(&args.resources)?;
             (taken.threads(), Some(taken))
         }
-        _ => (device::start_threads(args.threads)?, None),
+        _ => (device::start_threads(args.resources.threads)?, None),
     };
     let mut loader = Loader::new(&args.load, false);
     let (key, used) = match job {
@@ -137,7 +137,7 @@ fn of_file(
     let options = loader.options();
     let key_file = KeyFile::open(kind, path, &options)?;
     let counts = key_file.counts;
-    let limit = Limit::of(args.host_limit);
+    let limit = Limit::of(args.resources.host_limit);
     // The key, and its rows once more.
     let mut needed_bytes = counts.memory_bytes + memory::proving_bytes(0, 1);
     let r1cs_source = args.r1cs.as_deref().map(FileSource::open).transpose()?;
@@ -220,7 +220,7 @@ fn synthetic(
     // The rows once more.
     let made_bytes = synthetic::key_bytes(log_n) + ((12 * 8) << log_n);
     let needed_bytes = made_bytes + memory::proving_bytes(0, threads);
-    Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+    Limit::check(Limit::of(args.resources.host_limit), needed_bytes)?;
     let (instance, exponents) = synthetic::make(
         shape,
         log_n,

@@ -94,7 +94,7 @@ impl Material {
             variables,
         )?;
         needed_bytes += 32 * u64::from(values);
-        Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+        Limit::check(Limit::of(args.resources.host_limit), needed_bytes)?;
 
         let witness = if args.many.witnesses.is_some() {
             None
@@ -146,7 +146,7 @@ impl Material {
         let (shape, kind, family) = synthetic::kinds_of(args.inputs.shape, args.inputs.family);
         // Proving takes less than making the key.
         let needed_bytes = synthetic::key_bytes(log_n) + memory::proving_bytes(0, threads);
-        Limit::check(Limit::of(args.host_limit), needed_bytes)?;
+        Limit::check(Limit::of(args.resources.host_limit), needed_bytes)?;
         let four_transforms = args.inputs.four_transforms;
         let (instance, exponents) = synthetic::make(
             shape,

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
         targets.extend(results.targets());
     }
     output::check(&targets, &inputs)?;
-    let taken = device::take(&args.device, args.threads, args.vram_limit)?;
+    let taken = device::take(&args.resources)?;
     let mut loader = Loader::new(&args.load, args.accept_wtns_length_defect);
     let material = match job {
         Job::Files { kind, path } => Material::of_files(args, kind, path, &taken, &mut loader)?,

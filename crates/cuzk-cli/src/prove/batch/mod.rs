@@ -348,7 +348,7 @@ fn options(args: &ProveArgs, gpus: &[Gpu]) -> Options {
     options.jobs_max = options.concurrency + 1;
     options.verify = !args.no_verify;
     options.timeline = many.timeline.is_some();
-    if let Some(bytes) = memory::left_bytes(args.host_limit) {
+    if let Some(bytes) = memory::left_bytes(args.resources.host_limit) {
         options.host_limit = Footprint {
             host: bytes,
             ..options.host_limit
