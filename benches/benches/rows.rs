@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use cuzk_field::{Field as _, Fr, Scalar};
 use cuzk_formats::Matrix;
 use cuzk_gpu_mem::{DeviceBuf, Pod, Stream};
-use cuzk_groth16::device::{DeviceMatrices, HostMatrices, HostWitness};
+use cuzk_groth16::device::{DeviceMatrices, HostMatrices, PinnedWitness};
 use cuzk_groth16::synth::{Instance, Shape};
 use cuzk_kernels::Launcher;
 use device::Bench;
@@ -99,7 +99,7 @@ fn rows(bench: &mut Bench, launcher: &dyn Launcher, shape: Shape, log_n: u32) {
         }
         let host = bench.device.host();
         let packed = timed(&mut packing, || {
-            HostWitness::pack(host, witness.values()).expect("pinned memory")
+            PinnedWitness::pack(host, witness.values()).expect("pinned memory")
         });
         bytes = packed.bytes();
         let uploaded = timed(&mut uploads, || {

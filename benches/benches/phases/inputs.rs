@@ -5,7 +5,7 @@ use std::ops::Deref;
 use cuzk_field::{Field as _, Fr, G1Affine, G2Affine, Scalar};
 use cuzk_formats::{QueryVariables, VerifyingKey};
 use cuzk_gpu_mem::{Device, PinnedBuf, Pod};
-use cuzk_groth16::device::{DeviceMatrices, Gpu, HostMatrices, HostWitness, synthetic_key};
+use cuzk_groth16::device::{DeviceMatrices, Gpu, HostMatrices, PinnedWitness, synthetic_key};
 use cuzk_groth16::synth::{Instance, KeyExponents};
 
 /// An array as a program has it.
@@ -91,7 +91,7 @@ impl Inputs {
 /// A w and B w.
 pub(crate) fn rows(gpu: &Gpu, matrices: HostMatrices<'_>, values: &[Scalar]) -> [Array<Fr>; 2] {
     let (device, stream) = (gpu.device(), gpu.upload());
-    let witness = HostWitness::pack(device.host(), values).expect("pinned memory");
+    let witness = PinnedWitness::pack(device.host(), values).expect("pinned memory");
     let witness = witness.upload(stream).expect("a witness");
     let matrices = DeviceMatrices::upload(stream, matrices, values.len()).expect("matrices");
     let rows = matrices.num_rows();

@@ -94,6 +94,41 @@ impl PackedWitness<'_> {
     }
 }
 
+/// The word of [`PackedWitness::bits`] about up to [`WORD`] variables with these values.
+#[inline]
+pub fn word_of(values: &[Scalar]) -> u64 {
+    let (mut ones, mut full) = (0_u32, 0_u32);
+    for (bit, value) in values.iter().take(WORD).enumerate() {
+        let [low, a, b, c] = *value.limbs();
+        let is_bit = (low & !1) | a | b | c == 0;
+        ones |= u32::from(is_bit && low == 1) << bit;
+        full |= u32::from(!is_bit) << bit;
+    }
+    u64::from(ones) | u64::from(full) << WORD
+}
+
+/// The half of such a word that says which variables are one.
+#[inline]
+pub fn ones_of(word: u64) -> u32 {
+    word as u32
+}
+
+/// The half that says which are neither zero nor one.
+#[inline]
+pub fn full_of(word: u64) -> u32 {
+    (word >> WORD) as u32
+}
+
+/// The places of the bits that are set, rising.
+#[inline]
+pub fn places(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(place)
+    })
+}
+
 /// `out[i]` = variable `first + i`, canonical.
 pub fn unpack(
     launcher: &dyn Launcher,
@@ -159,5 +194,29 @@ pub fn full_variables(
                 bits.len() as u32,
             ),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_tells_ones_from_other_values() {
+        let values = [
+            Scalar::ZERO,
+            Scalar::ONE,
+            Scalar::from(2),
+            Scalar::MINUS_ONE,
+            Scalar::ONE,
+        ];
+        let word = word_of(&values);
+        assert_eq!(word, 0b1100 << 32 | 0b10010);
+        assert_eq!(places(ones_of(word)).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(places(full_of(word)).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(word_of(&[]), 0);
+        let full = word_of(&[Scalar::from(1 << 32); 40]);
+        assert_eq!((ones_of(full), full_of(full)), (0, u32::MAX));
+        assert!(places(u32::MAX).eq(0..WORD));
     }
 }

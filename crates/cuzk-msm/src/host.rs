@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use cuzk_field::{Affine, CurveField, Fr, Scalar};
-use cuzk_kernels::witness::WORD;
+use cuzk_kernels::witness::{WORD, full_of, ones_of, places, word_of};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -36,10 +36,14 @@ impl HostScalars<'_> {
         self.len() == 0
     }
 
-    fn at(&self, index: usize) -> Scalar {
+    /// What `work` makes of them as integers. Those made here are wiped.
+    fn as_integers<R>(&self, work: impl FnOnce(&[Scalar]) -> R) -> R {
         match self {
-            Self::Canonical(scalars) => scalars[index],
-            Self::Montgomery(scalars) => scalars[index].into(),
+            Self::Canonical(scalars) => work(scalars),
+            Self::Montgomery(scalars) => {
+                let scalars = scalars.par_iter().map(|scalar| Scalar::from(*scalar));
+                work(&Zeroizing::new(scalars.collect::<Vec<_>>()))
+            }
         }
     }
 }
@@ -77,14 +81,7 @@ impl<F: CurveField> HostMsmPlan<F> {
         check("scalar vectors", self.vectors, scalars.len())?;
         let sum = |vector: &HostScalars<'_>| {
             check("scalars", self.bases, vector.len())?;
-            let sum = match vector {
-                HostScalars::Canonical(scalars) => msm_selected(bases, Selection::All, scalars),
-                HostScalars::Montgomery(scalars) => {
-                    let scalars = scalars.par_iter().map(|scalar| Scalar::from(*scalar));
-                    let scalars = Zeroizing::new(scalars.collect::<Vec<_>>());
-                    msm_selected(bases, Selection::All, &scalars)
-                }
-            };
+            let sum = vector.as_integers(|scalars| msm_selected(bases, Selection::All, scalars));
             Ok(sum?.to_affine())
         };
         scalars.iter().map(sum).collect()
@@ -115,36 +112,29 @@ impl HostWitness {
     /// # Errors
     /// [`Error::TooManyTerms`] for 2^31 variables and more.
     pub fn pack(values: HostScalars<'_>) -> Result<Self, Error> {
-        let variables = values.len();
-        check_terms(variables)?;
-        let words = variables.div_ceil(WORD);
-        let of_word = |word: usize| {
-            let first = word * WORD;
-            let (mut ones, mut full) = (0_u64, 0_u64);
-            for variable in first..variables.min(first + WORD) {
-                let value = values.at(variable);
-                ones |= u64::from(value.is_one()) << (variable - first);
-                full |= u64::from(!value.is_one() && !value.is_zero()) << (variable - first);
-            }
-            full << WORD | ones
-        };
-        let bits: Vec<u64> = (0..words).into_par_iter().map(of_word).collect();
+        check_terms(values.len())?;
+        Ok(values.as_integers(Self::of_integers))
+    }
+
+    fn of_integers(values: &[Scalar]) -> Self {
+        let bits: Vec<u64> = values.par_chunks(WORD).map(word_of).collect();
         let mut rank = 0;
         let counted = bits.iter().map(|word| {
             let before = rank;
-            rank += (word >> WORD).count_ones();
+            rank += full_of(*word).count_ones();
             before
         });
         let ranks = counted.collect();
-        let picked = (0..variables)
-            .into_par_iter()
-            .filter(|variable| bits[variable / WORD] >> (WORD + variable % WORD) & 1 == 1);
-        let full = picked.map(|variable| values.at(variable)).collect();
-        Ok(Self {
+        // Of its final size at once: what a growing list leaves behind is not wiped.
+        let mut full = Zeroizing::new(Vec::with_capacity(rank as usize));
+        for (word, values) in bits.iter().zip(values.chunks(WORD)) {
+            full.extend(places(full_of(*word)).map(|place| values[place]));
+        }
+        Self {
             bits: Zeroizing::new(bits),
             ranks: Zeroizing::new(ranks),
-            full: Zeroizing::new(full),
-        })
+            full,
+        }
     }
 
     /// Two bits a variable, 32 variables a word: the low half says which are one, the high half which are neither zero nor one.
@@ -167,12 +157,12 @@ impl HostWitness {
         let Some(word) = self.bits.get(variable / WORD) else {
             return Scalar::ZERO;
         };
-        let (place, full) = (variable % WORD, word >> WORD);
+        let (place, full) = (variable % WORD, full_of(*word));
         if full >> place & 1 == 1 {
             let before = (full & ((1 << place) - 1)).count_ones();
             return self.full[(self.ranks[variable / WORD] + before) as usize];
         }
-        Scalar::from(word >> place & 1)
+        Scalar::from(u64::from(ones_of(*word) >> place & 1))
     }
 }
 
@@ -189,11 +179,10 @@ impl HostMembers<'_> {
     fn variables(&self) -> Box<dyn Iterator<Item = usize> + '_> {
         match self {
             Self::Range(range) => Box::new(range.clone()),
-            Self::Bitmap(words) => Box::new(words.iter().enumerate().flat_map(|(i, word)| {
-                (0..WORD)
-                    .filter(move |k| word >> k & 1 == 1)
-                    .map(move |k| i * WORD + k)
-            })),
+            Self::Bitmap(words) => Box::new(
+                (words.iter().enumerate())
+                    .flat_map(|(i, word)| places(*word).map(move |k| i * WORD + k)),
+            ),
         }
     }
 }

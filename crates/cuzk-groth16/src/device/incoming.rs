@@ -7,7 +7,7 @@ use cuzk_gpu_mem::{
 };
 use cuzk_kernels::witness::PackedWitness;
 
-use super::witness::HostWitness;
+use super::witness::PinnedWitness;
 
 /// One array on its way.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ const RANKS: &str = "witness ranks";
 const FULL: &str = "witness values";
 
 impl IncomingWitness {
-    pub(super) fn requests(witness: &HostWitness) -> [StagingRequest; 3] {
+    pub(super) fn requests(witness: &PinnedWitness) -> [StagingRequest; 3] {
         [
             request(BITS, &witness.bits),
             request(RANKS, &witness.ranks),
@@ -79,7 +79,7 @@ impl IncomingWitness {
     pub(super) fn stage(
         admission: &mut Admission,
         upload: &Stream,
-        witness: HostWitness,
+        witness: PinnedWitness,
     ) -> Result<Self> {
         Ok(Self {
             bits: Array::stage(admission, upload, BITS, witness.bits)?,

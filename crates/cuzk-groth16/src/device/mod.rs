@@ -35,4 +35,4 @@ pub use plan::{KeyPlan, KeySizes, Part, Placement, Residency};
 pub use prover::DeviceProver;
 pub use self_test::self_test;
 pub use synthetic::synthetic_key;
-pub use witness::{DeviceWitness, HostWitness};
+pub use witness::{DeviceWitness, PinnedWitness};

@@ -9,7 +9,7 @@ use super::error::Result;
 use super::incoming::{HostRows, IncomingRows, IncomingWitness};
 use super::prover::{DeviceProver, rows_scratch_bytes};
 use super::sums::{Beside, Known, SumsPlan};
-use super::witness::HostWitness;
+use super::witness::PinnedWitness;
 use super::witness_sums::WitnessTerms;
 use crate::error::Error;
 use crate::prover::ProveOptions;
@@ -20,7 +20,7 @@ use crate::stages::Clock;
 /// dropped.
 #[derive(Debug)]
 pub struct DevicePacked {
-    pub(super) witness: HostWitness,
+    pub(super) witness: PinnedWitness,
     pub(super) rows: Option<HostRows>,
     pub(super) sums: SumsPlan,
     pub(super) staging: Vec<StagingRequest>,
@@ -148,7 +148,7 @@ impl DeviceProver<'_, '_> {
     ) -> Result<DevicePacked> {
         self.setup.check_witness(witness)?;
         let device = self.gpu.device();
-        let packed = clock.run("pack", || HostWitness::pack(device.host(), witness))??;
+        let packed = clock.run("pack", || PinnedWitness::pack(device.host(), witness))??;
         let mut staging = IncomingWitness::requests(&packed).to_vec();
         if let Some(rows) = &rows {
             staging.extend(IncomingRows::requests(rows));

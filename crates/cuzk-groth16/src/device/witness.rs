@@ -2,7 +2,7 @@
 
 use cuzk_field::Scalar;
 use cuzk_gpu_mem::{DeviceBuf, HostMemory, PinnedBuf, Pod, Stream};
-use cuzk_kernels::witness::{PackedWitness, WORD};
+use cuzk_kernels::witness::{PackedWitness, WORD, full_of, ones_of, places, word_of};
 use rayon::prelude::*;
 
 /// Words packed by one task: 2^14 variables, half a megabyte of witness.
@@ -11,7 +11,7 @@ const TASK_WORDS: usize = 512;
 /// A witness in pinned memory as [`cuzk_kernels::witness::PackedWitness`] has it on the device: a
 /// thirtieth of its size where nearly all values are bits. Wiped before the memory is used again.
 #[derive(Debug)]
-pub struct HostWitness {
+pub struct PinnedWitness {
     pub(crate) bits: PinnedBuf<u64>,
     pub(crate) ranks: PinnedBuf<u32>,
     pub(crate) full: PinnedBuf<Scalar>,
@@ -19,7 +19,7 @@ pub struct HostWitness {
     ones: usize,
 }
 
-impl HostWitness {
+impl PinnedWitness {
     /// Packs `values`, in parallel; it reads them once, and those that are not bits twice.
     ///
     /// # Errors
@@ -143,16 +143,9 @@ fn send<T: Pod>(
 fn classify(values: &[Scalar], bits: &mut [u64]) -> [usize; 2] {
     let mut counts = [0; 2];
     for (word, values) in bits.iter_mut().zip(values.chunks(WORD)) {
-        let (mut ones, mut full) = (0_u32, 0_u32);
-        for (bit, value) in values.iter().enumerate() {
-            let [low, a, b, c] = *value.limbs();
-            let is_bit = (low & !1) | a | b | c == 0;
-            ones |= u32::from(is_bit && low == 1) << bit;
-            full |= u32::from(!is_bit) << bit;
-        }
-        *word = u64::from(ones) | u64::from(full) << 32;
-        counts[0] += ones.count_ones() as usize;
-        counts[1] += full.count_ones() as usize;
+        *word = word_of(values);
+        counts[0] += ones_of(*word).count_ones() as usize;
+        counts[1] += full_of(*word).count_ones() as usize;
     }
     counts
 }
@@ -162,11 +155,9 @@ fn gather(values: &[Scalar], bits: &[u64], first: u32, ranks: &mut [u32], full: 
     let mut next = 0;
     for ((word, rank), values) in bits.iter().zip(ranks).zip(values.chunks(WORD)) {
         *rank = first + next as u32;
-        let mut left = (word >> 32) as u32;
-        while left != 0 {
-            full[next] = values[left.trailing_zeros() as usize];
+        for place in places(full_of(*word)) {
+            full[next] = values[place];
             next += 1;
-            left &= left - 1;
         }
     }
 }

@@ -13,7 +13,7 @@ use cuzk_gpu_mem::driver::SimDriver;
 use cuzk_gpu_mem::{Device, DeviceBuf, GIB, Pod, Settings, Stream, list};
 use cuzk_kernels::Launcher;
 
-use super::{DeviceMatrices, DeviceWitness, HostMatrices, HostWitness};
+use super::{DeviceMatrices, DeviceWitness, HostMatrices, PinnedWitness};
 
 struct Rig {
     launcher: Box<dyn Launcher>,
@@ -62,13 +62,13 @@ impl Rig {
         found
     }
 
-    fn upload(&self, witness: HostWitness) -> DeviceWitness {
+    fn upload(&self, witness: PinnedWitness) -> DeviceWitness {
         witness.upload(&self.stream).unwrap()
     }
 
     /// A w and B w.
     fn rows(&self, host: HostMatrices<'_>, n: usize, witness: &[Scalar]) -> [Vec<Fr>; 2] {
-        let packed = HostWitness::pack(self.device().host(), witness).unwrap();
+        let packed = PinnedWitness::pack(self.device().host(), witness).unwrap();
         let buffers = self.upload(packed);
         let matrices = DeviceMatrices::upload(&self.stream, host, witness.len()).unwrap();
         assert!(matrices.bytes() >= host.device_bytes(witness.len()));

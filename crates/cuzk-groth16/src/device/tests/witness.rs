@@ -5,7 +5,7 @@ use cuzk_kernels::witness;
 use cuzk_testkit::Words;
 
 use super::Rig;
-use crate::device::HostWitness;
+use crate::device::PinnedWitness;
 
 cuzk_testkit::on_both!(packed_witnesses_come_out_as_they_went_in);
 
@@ -80,7 +80,7 @@ fn packed_witnesses_come_out_as_they_went_in(rig: &Rig) {
                 continue;
             }
             let values = witness(kind, len, len as u64);
-            let packed = HostWitness::pack(rig.device().host(), &values).unwrap();
+            let packed = PinnedWitness::pack(rig.device().host(), &values).unwrap();
             let full: Vec<Scalar> = values
                 .iter()
                 .filter(|v| !v.is_zero() && !v.is_one())
