@@ -179,7 +179,11 @@ fn emulate(kernels: &Path, modules: &[sources::Module]) {
     // Kernels that do what a card would not survive: tests of the emulator itself.
     device.file("emulator/faulty.cu");
     device.compile("cuzk_device_code");
+    let threads = match sanitizer.as_deref() {
+        Some("thread") => "emulator/threads.cpp",
+        _ => "emulator/fibers.cpp",
+    };
     build()
-        .file("emulator/emulator.cpp")
+        .files(["emulator/emulator.cpp", threads])
         .compile("cuzk_emulator");
 }

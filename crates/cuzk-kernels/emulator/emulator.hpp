@@ -2,7 +2,7 @@
 //
 // cuzk/kernel.cuh includes this file where nvcc is not the compiler. A block's threads are fibers of one OS thread,
 // or, under CUZK_EMULATOR_THREADS, OS threads of their own (for the thread sanitizer). Barriers and
-// warp operations are real: they wait, and check what CUDA leaves undefined. emulator.cpp has them.
+// warp operations are real: they wait, and check what CUDA leaves undefined. block.hpp has them.
 //
 // Not here on purpose: `__shared__` (kernels say CUZK_SHARED, of cuzk/shared.cuh, so that every
 // block gets fresh, poisoned memory that the address sanitizer watches), `__activemask` (what it
