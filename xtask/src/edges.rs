@@ -52,7 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "cuzk-field",
         ],
     ),
-    ("cuzk-testkit", &[]),
+    ("cuzk-testkit", &["cuzk-kernels", "cuzk-gpu-mem"]),
     (
         "cuzk-bellman",
         &[

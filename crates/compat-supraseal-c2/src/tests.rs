@@ -6,12 +6,13 @@ mod case;
 use std::sync::Arc;
 use std::thread;
 
-use cuzk_field::{Field as _, Fr};
+use cuzk_field::Fr;
+use cuzk_gpu_mem::GIB;
 use cuzk_gpu_mem::driver::{Code, SimDriver};
-use cuzk_gpu_mem::{Device, DeviceInfo, GIB, Settings};
 use cuzk_groth16::QueryVariables;
 use cuzk_groth16::device::Gpu;
 use cuzk_groth16::synth::Shape;
+use cuzk_testkit::device;
 
 use crate::densities::Densities;
 use crate::devices::{OnGpu, gpus};
@@ -19,7 +20,7 @@ use crate::engine::prove_on;
 use crate::memory::Bytes;
 use crate::prove::{Batch, Given};
 use crate::{SRS, generate_groth16_proofs, proofs_made_on_gpus};
-use case::{Case, panic_of, randomness};
+use case::{Case, panic_of, randomness, refuses_a_damaged_key, refuses_what_does_not_belong};
 
 /// The GPUs of this process: two.
 pub(crate) fn emulated() -> Vec<OnGpu> {
@@ -27,16 +28,7 @@ pub(crate) fn emulated() -> Vec<OnGpu> {
 }
 
 fn emulated_gpu(ordinal: u32) -> (OnGpu, Arc<SimDriver>) {
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let info = DeviceInfo {
-        ordinal,
-        ..DeviceInfo::simulated(2 * GIB)
-    };
-    let driver = Arc::new(SimDriver::with_info(info, true));
-    let device = Device::with_driver(driver.clone(), settings).unwrap();
+    let (device, driver) = device::emulated_at(ordinal, 2 * GIB);
     (OnGpu::new(Gpu::new(&device).unwrap()), driver)
 }
 
@@ -78,23 +70,10 @@ fn circuits_are_proved_on_gpus_as_on_the_cpu() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_kept() {
     let mut case = Case::new(Shape::Dense, 4);
-    let srs = case.srs();
-    let one = [Fr::ONE];
-    let fails = |case: &Case, srs: &SRS| panic_of(|| drop(case.first(srs, &one, &one)));
-
-    let other = Case::new(Shape::Dense, 5).srs();
-    assert!(fails(&case, &other).contains("not made for this circuit: the key has 32 rows"));
-    case.rows[2][3] += Fr::ONE;
-    let violated = fails(&case, &srs);
-    assert!(violated.contains("circuit 0: the witness does not satisfy the circuit: constraint 3"));
-    case.rows[2][3] += -Fr::ONE;
-    let words = case.a_aux.clone();
-    case.a_aux[0] ^= 1;
-    case.popcounts[0] = case.a_aux[0].count_ones() as usize;
-    assert!(fails(&case, &srs).contains("points in A"));
-    (case.a_aux, case.popcounts[0]) = (words, case.popcounts[0] + 1);
+    refuses_what_does_not_belong(&mut case);
 
     // Circuits of different densities in one call.
+    let srs = case.srs();
     let (r, s) = randomness(2);
     let mut assignments = [case.assignment(), case.assignment()];
     let zeros = vec![0; case.b_aux.len()];
@@ -106,11 +85,8 @@ fn what_is_wrong_is_told_and_nothing_is_kept() {
         "cuzk: densities: expected those of circuit 0, found others in circuit 1"
     );
 
-    // A damaged key: no GPU's proof verifies, nor the CPU's.
-    case.key.l_query.swap(5, 6);
-    let damaged = case.srs();
-    let error = fails(&case, &damaged);
-    assert!(error.contains("failed its own verification"), "{error}");
+    // No GPU's proof verifies, nor the CPU's.
+    refuses_a_damaged_key(case);
 }
 
 /// No memory, then no device: the circuit is left to the CPU.

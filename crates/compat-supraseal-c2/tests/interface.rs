@@ -4,7 +4,9 @@ mod case;
 
 use std::io::Write as _;
 
-use case::{Case, Proof, panic_of, randomness};
+use case::{
+    Case, Proof, panic_of, randomness, refuses_a_damaged_key, refuses_what_does_not_belong,
+};
 use cuzk_field::{Field as _, Fr};
 use cuzk_formats::bellman;
 use cuzk_groth16::synth::Shape;
@@ -70,19 +72,7 @@ fn failures_are_panics_with_a_reason() {
 
     assert!(fails(&case, &SRS::default()).contains("these parameters are empty"));
 
-    let other = Case::new(Shape::Dense, 5).srs();
-    assert!(fails(&case, &other).contains("not made for this circuit: the key has 32 rows"));
-
-    case.rows[2][3] += Fr::ONE;
-    assert!(fails(&case, &srs).contains("constraint 3 (counted from 0)"));
-    case.rows[2][3] += -Fr::ONE;
-
-    // A density of another circuit with equal counts.
-    let words = case.a_aux.clone();
-    case.a_aux[0] ^= 1;
-    case.popcounts[0] = case.a_aux[0].count_ones() as usize;
-    assert!(fails(&case, &srs).contains("points in A"));
-    (case.a_aux, case.popcounts[0]) = (words, case.popcounts[0] + 1);
+    refuses_what_does_not_belong(&mut case);
 
     let mut proofs = [[0u64; 47]];
     let assignment = [case.assignment()];
@@ -133,14 +123,9 @@ fn of_words(other: &Assignment<Fr>, data: *const [u64; 4]) -> Assignment<[u64; 4
     }
 }
 
-/// A proof that would not verify is not handed out.
 #[test]
 fn a_damaged_key_gives_no_proof() {
-    let mut case = Case::new(Shape::Porep, 7);
-    case.key.l_query.swap(5, 6);
-    let srs = case.srs();
-    let error = panic_of(|| drop(case.first(&srs, &[Fr::ONE], &[Fr::ONE])));
-    assert!(error.contains("failed its own verification"), "{error}");
+    refuses_a_damaged_key(Case::new(Shape::Porep, 7));
 }
 
 #[test]

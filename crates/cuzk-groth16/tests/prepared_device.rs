@@ -1,7 +1,6 @@
 //! Bases of four transforms made on the emulated device, and on a card where there is one, against those made on the
 //! CPU; and proofs with them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuzk_field::{Field as _, Fp, Fr, G1Affine, RootGenerator, Scalar};
@@ -9,45 +8,34 @@ use cuzk_formats::prepared::{self as file, PreparedKey, Reader, Section};
 use cuzk_formats::{
     BytesSource, LoadOptions, ProvingKey, R1cs, Witness, bellman, r1cs, wtns, zkey,
 };
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, GIB, Settings, list};
+use cuzk_gpu_mem::GIB;
 use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu, load_points};
 use cuzk_groth16::prepared::device::{self as on_device, DeviceCost, measure_multiplication};
 use cuzk_groth16::prepared::{self, Cost, Origin, Rows};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Blinding, Circuit, Error, ProveOptions, Prover};
 use cuzk_msm::FixedBase;
-use cuzk_testkit::cases;
+use cuzk_testkit::{cases, device};
 
 const FAMILIES: [KeyFamily; 3] = [KeyFamily::Circom, KeyFamily::Arkworks, KeyFamily::Bellman];
 
 struct Rig {
     gpu: Gpu,
-    on_card: bool,
+    is_card: bool,
 }
 
 impl Rig {
     fn emulated() -> Self {
-        let settings = Settings {
-            reserve: 0,
-            ..Settings::default()
-        };
-        let device = Device::with_driver(Arc::new(SimDriver::new(2 * GIB)), settings).unwrap();
         Self {
-            gpu: Gpu::new(&device).unwrap(),
-            on_card: false,
+            gpu: Gpu::new(&device::emulated(2 * GIB)).unwrap(),
+            is_card: false,
         }
     }
 
     fn card() -> Option<Self> {
-        if let Err(reason) = list() {
-            cuzk_testkit::no_gpu(&reason);
-            return None;
-        }
-        let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
         Some(Self {
-            gpu: Gpu::new(&device).unwrap(),
-            on_card: true,
+            gpu: Gpu::new(&device::card()?).unwrap(),
+            is_card: true,
         })
     }
 }
@@ -66,7 +54,7 @@ fn fixed() -> ProveOptions {
 }
 
 fn transforms(rig: &Rig) {
-    let most = if rig.on_card { 14 } else { 6 };
+    let most = if rig.is_card { 14 } else { 6 };
     let generator = FixedBase::new(&G1Affine::generator());
     for family in [RootGenerator::Five, RootGenerator::Seven] {
         for log_n in (0..=most).filter(|log_n| *log_n < 7 || log_n % 7 == 0) {
@@ -102,7 +90,7 @@ fn check(
     witness: &Witness,
     proves_emulated: bool,
 ) {
-    let proves = rig.on_card || proves_emulated;
+    let proves = rig.is_card || proves_emulated;
     let gpu = &rig.gpu;
     let (mut expected, mut found) = (key.clone(), key.clone());
     prepared::four_transform_bases(&mut expected, r1cs, &|_| {}).unwrap();
@@ -132,7 +120,7 @@ fn check(
         .unwrap();
     let loaded = DeviceProver::load(gpu, &reader, &parts, Circuit::Matrices(&parts.key.matrices));
     let mut provers = vec![loaded];
-    if rig.on_card {
+    if rig.is_card {
         provers.push(DeviceProver::new(
             gpu,
             &key,
@@ -208,7 +196,7 @@ fn synthetic_keys(rig: &Rig) {
         (Shape::Porep, 1),
         (Shape::Porep, 5),
     ];
-    if rig.on_card {
+    if rig.is_card {
         sizes.extend([(Shape::Porep, 12), (Shape::Dense, 10)]);
     }
     for (shape, log_n) in sizes {
@@ -242,7 +230,7 @@ fn every_file(rig: &Rig) {
             .unwrap()
             .r1cs;
         // On the emulator the large ones take long.
-        if !rig.on_card && r1cs.domain_size() > 64 {
+        if !rig.is_card && r1cs.domain_size() > 64 {
             continue;
         }
         let witness = wtns::read(&BytesSource::new("wtns", &wtns), &options).unwrap();

@@ -1,16 +1,13 @@
 //! Digits sorted by bucket, against what the digits must add up to: once on the emulator, and on the
 //! card where there is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
 
-mod rig;
-
 use cuzk_field::{Field as _, Fr, Scalar};
 use cuzk_gpu_mem::DeviceViewMut;
 use cuzk_kernels::bucket_sort::{
     BaseIndices, Part, PartShape, Scalars, SortShape, SortTarget, TILE, sort,
 };
 use cuzk_kernels::windows::Windows;
-
-use rig::Rig;
+use cuzk_testkit::device::Rig;
 
 cuzk_testkit::on_both!(
     every_size,
@@ -132,9 +129,9 @@ fn check_windows(rig: &Rig, windows: Windows, end: u32, values: &[Scalar], what:
     )
     .unwrap();
     let device_values = rig.upload(values);
-    let mut entries = rig.alloc::<u32>(shape.max_entries());
-    let mut offsets = rig.alloc::<u32>(shape.buckets() + 1);
-    let mut scratch = rig.alloc::<u8>(shape.scratch_bytes());
+    let mut entries = rig.room::<u32>(shape.max_entries());
+    let mut offsets = rig.room::<u32>(shape.buckets() + 1);
+    let mut scratch = rig.room::<u8>(shape.scratch_bytes());
     let part = Part {
         scalars: Scalars::Canonical(device_values.view()),
         bases: BaseIndices::From(0),
@@ -181,7 +178,7 @@ fn every_size(rig: &Rig) {
     for n in [TILE - 1, TILE, TILE + 1, 2 * TILE + 1] {
         check_some(rig, 28, 1, &all[..n], "random");
     }
-    if rig.on_card {
+    if rig.is_card {
         let many = scalars(1 << 18, 2);
         for count in [11, 12, 13, 14, 15, 16, 17, 20] {
             check(rig, count, &many, "random");
@@ -190,7 +187,7 @@ fn every_size(rig: &Rig) {
 }
 
 fn hostile_scalars(rig: &Rig) {
-    let (n, count, end) = if rig.on_card {
+    let (n, count, end) = if rig.is_card {
         (300_000, 13, 13)
     } else {
         (TILE + 77, 32, 1)
@@ -236,9 +233,9 @@ fn run(
     scalars: Scalars<'_>,
     recoded: Option<DeviceViewMut<'_, u32>>,
 ) -> (Vec<u32>, Vec<u32>) {
-    let mut entries = rig.alloc::<u32>(shape.max_entries());
-    let mut offsets = rig.alloc::<u32>(shape.buckets() + 1);
-    let mut scratch = rig.alloc::<u8>(shape.scratch_bytes());
+    let mut entries = rig.room::<u32>(shape.max_entries());
+    let mut offsets = rig.room::<u32>(shape.buckets() + 1);
+    let mut scratch = rig.room::<u8>(shape.scratch_bytes());
     let part = Part {
         scalars,
         bases: BaseIndices::From(0),
@@ -298,7 +295,7 @@ fn forms_agree(rig: &Rig) {
     .unwrap();
     let (canonical, montgomery) = (rig.upload(&values), rig.upload(&elements));
     let unreduced = rig.upload(&beyond);
-    let mut recoded = rig.alloc::<u32>(8 * n);
+    let mut recoded = rig.room::<u32>(8 * n);
     let expected = run(rig, &shape, Scalars::Canonical(canonical.view()), None);
     let found = run(
         rig,
@@ -332,9 +329,9 @@ fn parts_and_lists(rig: &Rig) {
     // A permutation of 0..100.
     let list: Vec<u32> = (0..100).map(|i| i * 7 % 100).collect();
     let device_list = rig.upload(&list);
-    let mut entries = rig.alloc::<u32>(shape.max_entries());
-    let mut offsets = rig.alloc::<u32>(shape.buckets() + 1);
-    let mut scratch = rig.alloc::<u8>(shape.scratch_bytes());
+    let mut entries = rig.room::<u32>(shape.max_entries());
+    let mut offsets = rig.room::<u32>(shape.buckets() + 1);
+    let mut scratch = rig.room::<u8>(shape.scratch_bytes());
     let part = |i: usize, bases| Part {
         scalars: Scalars::Canonical(buffers[i].view()),
         bases,
@@ -385,7 +382,7 @@ fn windows_apart(rig: &Rig) {
     let values = scalars(600, 6);
     let n = values.len();
     let buffer = rig.upload(&values);
-    let mut recoded = rig.alloc::<u32>(8 * n);
+    let mut recoded = rig.room::<u32>(8 * n);
     let mut sums = vec![Fr::ZERO; n];
     for range in [0..1, 1..14, 14..17, 17..24] {
         let shape = SortShape::new(
@@ -396,9 +393,9 @@ fn windows_apart(rig: &Rig) {
             }],
         )
         .unwrap();
-        let mut entries = rig.alloc::<u32>(shape.max_entries());
-        let mut offsets = rig.alloc::<u32>(shape.buckets() + 1);
-        let mut scratch = rig.alloc::<u8>(shape.scratch_bytes());
+        let mut entries = rig.room::<u32>(shape.max_entries());
+        let mut offsets = rig.room::<u32>(shape.buckets() + 1);
+        let mut scratch = rig.room::<u8>(shape.scratch_bytes());
         let part = if range.start == 0 {
             Part {
                 scalars: Scalars::Canonical(buffer.view()),
@@ -437,14 +434,14 @@ fn windows_apart(rig: &Rig) {
 
 /// Digits of several groups of windows in one set of buckets, from scalars and from planes.
 fn groups_of_windows(rig: &Rig) {
-    let n = if rig.on_card { 100_000 } else { 40 };
+    let n = if rig.is_card { 100_000 } else { 40 };
     let mut values = scalars(n, 8);
     let half = Fr::from(2).inverse().unwrap();
     values[1] = half.into();
     values[2] = (half - Fr::ONE).into();
     values[3] = Scalar::MINUS_ONE;
     values[4] = Scalar::ZERO;
-    let cuts: &[(u32, u32)] = if rig.on_card {
+    let cuts: &[(u32, u32)] = if rig.is_card {
         &[
             (1, 12),
             (1, 13),
@@ -473,7 +470,7 @@ fn groups_of_windows(rig: &Rig) {
         };
         let shape = shape(windows).unwrap();
         let buffer = rig.upload(&values);
-        let mut recoded = rig.alloc::<u32>(8 * n);
+        let mut recoded = rig.room::<u32>(8 * n);
         let scalars = Scalars::Canonical(buffer.view());
         let expected = run(rig, &shape, scalars, Some(recoded.view_mut()));
         let planes = Scalars::Recoded(recoded.view());

@@ -1,8 +1,6 @@
 //! Multiples of points and butterflies over them, against arkworks: once on the emulator, and on the card where there
 //! is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
 
-mod rig;
-
 use ark_bls12_381::{Fr as ArkFr, G1Affine as ArkG1Affine, G1Projective};
 use ark_ec::{AffineRepr as _, CurveGroup as _};
 use ark_ff::{AdditiveGroup as _, BigInt, PrimeField as _};
@@ -10,8 +8,7 @@ use cuzk_field::constants::G1_LAMBDA;
 use cuzk_field::{Fp, Fr, G1Affine, Scalar};
 use cuzk_kernels::group_ntt::{butterflies, multiply, scale, scratch_len};
 use cuzk_testkit::Words;
-
-use rig::Rig;
+use cuzk_testkit::device::Rig;
 
 cuzk_testkit::on_both!(scalars_of_every_kind, pairs_of_every_kind, stages);
 
@@ -87,7 +84,7 @@ fn points(words: &mut Words, count: usize) -> Vec<G1Affine> {
 }
 
 fn count(rig: &Rig, emulated: usize, on_card: usize) -> usize {
-    if rig.on_card { on_card } else { emulated }
+    if rig.is_card { on_card } else { emulated }
 }
 
 fn scalars_of_every_kind(rig: &Rig) {
@@ -104,8 +101,8 @@ fn scalars_of_every_kind(rig: &Rig) {
         .map(|(id, index)| point_to_ark(&points[*index as usize]) * to_ark(&scalars[*id as usize]))
         .collect();
     let (device_points, device_scalars) = (rig.upload(&points), rig.upload(&scalars));
-    let mut out = rig.alloc::<G1Affine>(n);
-    let mut scratch = rig.alloc::<Fp>(scratch_len(&*rig.launcher, n));
+    let mut out = rig.room::<G1Affine>(n);
+    let mut scratch = rig.room::<Fp>(scratch_len(&*rig.launcher, n));
     multiply(
         &*rig.launcher,
         &rig.stream,
@@ -137,7 +134,7 @@ fn check_stage(rig: &Rig, points: &[G1Affine], factors: &[Scalar], half: usize, 
     let mut device_points = rig.upload(points);
     let device_factors = rig.upload(factors);
     let pairs = points.len() / 2;
-    let mut scratch = rig.alloc::<Fp>(scratch_len(&*rig.launcher, pairs));
+    let mut scratch = rig.room::<Fp>(scratch_len(&*rig.launcher, pairs));
     // Whole, or in two launches.
     let middle = pairs / 3;
     for range in [0..middle, middle..pairs] {
@@ -202,7 +199,7 @@ fn stages(rig: &Rig) {
         half /= 2;
     }
     // In step on the emulator too.
-    if !rig.on_card {
+    if !rig.is_card {
         let all = points(&mut words, 128);
         check_stage(rig, &all, &factors, 32, "in step");
     }

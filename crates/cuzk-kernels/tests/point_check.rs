@@ -1,14 +1,11 @@
 //! Points on their curves and in the subgroup, and all kinds that are not: once on the emulator, and on the card where
 //! there is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
 
-mod rig;
-
 use cuzk_field::constants::FP_MODULUS;
 use cuzk_field::{Affine, CurveField, Fp, Fp2, G1Affine, G2Affine, Xyzz};
 use cuzk_gpu_mem::DeviceBuf;
 use cuzk_kernels::{DeviceCurve, point_check};
-
-use rig::Rig;
+use cuzk_testkit::device::Rig;
 
 cuzk_testkit::on_both!(curves, subgroup);
 

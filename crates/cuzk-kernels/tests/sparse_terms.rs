@@ -1,8 +1,6 @@
 //! Packed witnesses and the terms of base sets, against the host: once on the emulator, and on the card
 //! where there is one (`CUZK_REQUIRE_GPU=1` makes a missing one a failure).
 
-mod rig;
-
 use std::ops::Range;
 
 use cuzk_field::{Fr, Scalar};
@@ -13,8 +11,7 @@ use cuzk_kernels::sparse_terms::{
     pack, tiles,
 };
 use cuzk_kernels::witness::PackedWitness;
-
-use rig::Rig;
+use cuzk_testkit::device::Rig;
 
 cuzk_testkit::on_both!(packed, listed, short_targets);
 
@@ -28,11 +25,11 @@ struct Witness {
 impl Witness {
     fn pack(rig: &Rig, scalars: Scalars<'_>, capacity: usize) -> Self {
         let words = scalars.len().div_ceil(32);
-        let mut bits = rig.alloc(words);
-        let mut ranks = rig.alloc(words);
-        let mut full = rig.alloc(capacity);
-        let mut full_count = rig.alloc(1);
-        let mut scratch = rig.alloc(tiles(scalars.len()));
+        let mut bits = rig.room(words);
+        let mut ranks = rig.room(words);
+        let mut full = rig.room(capacity);
+        let mut full_count = rig.room(1);
+        let mut scratch = rig.room(tiles(scalars.len()));
         let target = PackTarget {
             bits: bits.view_mut(),
             ranks: ranks.view_mut(),
@@ -143,8 +140,8 @@ fn check_list(
     let ones: Vec<u32> = ones.map(|(base, _)| *base).collect();
     let (bases, rest): (Vec<u32>, Vec<Scalar>) =
         inside.iter().copied().filter(|(_, v)| is_full(v)).unzip();
-    let mut starts = rig.alloc(2 * tiles(witness.bits.len() * 32));
-    let mut totals = rig.alloc(2);
+    let mut starts = rig.room(2 * tiles(witness.bits.len() * 32));
+    let mut totals = rig.room(2);
     count(
         &*rig.launcher,
         &rig.stream,
@@ -158,9 +155,9 @@ fn check_list(
     let found = rig.download(&totals);
     let what = format!("{name}, {range:?}");
     assert_eq!(found, [ones.len() as u32, rest.len() as u32], "{what}");
-    let mut ones_found = rig.alloc(ones.len());
-    let mut bases_found = rig.alloc(bases.len());
-    let mut rest_found = rig.alloc(rest.len());
+    let mut ones_found = rig.room(ones.len());
+    let mut bases_found = rig.room(bases.len());
+    let mut rest_found = rig.room(rest.len());
     list(
         &*rig.launcher,
         &rig.stream,
@@ -226,7 +223,7 @@ fn listed(rig: &Rig) {
             }
         }
         let totals = rig.upload(&all_totals);
-        let mut offsets = rig.alloc(densities.len() + 1);
+        let mut offsets = rig.room(densities.len() + 1);
         ones_offsets(
             &*rig.launcher,
             &rig.stream,
@@ -253,8 +250,8 @@ fn short_targets(rig: &Rig) {
         members: Members::Range(0..3000),
         first_base: 0,
     };
-    let mut starts = rig.alloc(2 * tiles(3000));
-    let mut totals = rig.alloc(2);
+    let mut starts = rig.room(2 * tiles(3000));
+    let mut totals = rig.room(2);
     count(
         &*rig.launcher,
         &rig.stream,
@@ -265,9 +262,9 @@ fn short_targets(rig: &Rig) {
         totals.view_mut(),
     )
     .unwrap();
-    let mut bases = rig.alloc::<u32>(20);
-    let mut scalars = rig.alloc::<Scalar>(20);
-    let mut ones = rig.alloc::<u32>(0);
+    let mut bases = rig.room::<u32>(20);
+    let mut scalars = rig.room::<Scalar>(20);
+    let mut ones = rig.room::<u32>(0);
     list(
         &*rig.launcher,
         &rig.stream,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use cuzk_field::{Fr, Scalar};
 use cuzk_formats::{BytesSource, LoadOptions, Witness, r1cs, zkey};
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, GIB, Settings, WIPE, list};
+use cuzk_gpu_mem::{GIB, WIPE};
 use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{Circuit, Error as Groth16, Verifier};
 use cuzk_sched::timeline::Report;
@@ -14,24 +13,20 @@ use cuzk_sched::{
     DeviceOptions, JobError, JobOptions, Options, Phase, Place, ProofError, Proofs, Scheduler,
     Statement,
 };
+use cuzk_testkit::device;
 
 #[test]
 fn partitions_are_proved_on_the_emulator() {
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let device = Device::with_driver(Arc::new(SimDriver::new(2 * GIB)), settings).unwrap();
+    let device = device::emulated(2 * GIB);
     // An emulated proof takes seconds.
     partitions_are_proved_in_order(&Gpu::new(&device).unwrap(), 1);
 }
 
 #[test]
 fn partitions_are_proved_on_a_card() {
-    if let Err(reason) = list() {
-        return cuzk_testkit::no_gpu(&reason);
-    }
-    let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
+    let Some(device) = device::card() else {
+        return;
+    };
     partitions_are_proved_in_order(&Gpu::new(&device).unwrap(), 20);
 }
 

@@ -2,7 +2,8 @@
 //!
 //! - [`cases`]: the circuits of `testdata/` with their keys, witnesses and proofs. With
 //!   `CUZK_FIXTURES=DIR` in the environment, those of another folder of the same layout.
-//! - [`no_gpu`]: the gate before tests that want a GPU; [`on_both`]: tests on the emulated device and on a card.
+//! - [`no_gpu`]: the gate before tests that want a GPU; [`on_both`]: tests on the emulated device and on a card;
+//!   with the feature `device`, the module of that name has both.
 //! - [`limbs`]: field elements as limbs, the hostile ones first.
 //! - [`Words`]: a fixed sequence of words from a seed.
 //!
@@ -14,6 +15,8 @@
 #![forbid(unsafe_code)]
 
 mod case;
+#[cfg(feature = "device")]
+pub mod device;
 mod gate;
 pub mod limbs;
 mod unpack;

@@ -183,3 +183,38 @@ pub(crate) fn panic_of(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
     payload.downcast_ref::<String>().unwrap().clone()
 }
+
+/// What both functions refuse wherever they prove: the key of another circuit, rows that violate a constraint, densities of
+/// another circuit.
+pub(crate) fn refuses_what_does_not_belong(case: &mut Case) {
+    let srs = case.srs();
+    let one = [Fr::ONE];
+    let fails = |case: &Case, srs: &SRS| panic_of(|| drop(case.first(srs, &one, &one)));
+
+    let other = Case::new(Shape::Dense, 5).srs();
+    assert!(fails(case, &other).contains("not made for this circuit: the key has 32 rows"));
+
+    case.rows[2][3] += Fr::ONE;
+    let violated = fails(case, &srs);
+    assert!(
+        violated.contains(
+            "circuit 0: the witness does not satisfy the circuit: constraint 3 (counted from 0)"
+        ),
+        "{violated}"
+    );
+    case.rows[2][3] += -Fr::ONE;
+
+    // With equal counts.
+    let words = case.a_aux.clone();
+    case.a_aux[0] ^= 1;
+    case.popcounts[0] = case.a_aux[0].count_ones() as usize;
+    assert!(fails(case, &srs).contains("points in A"));
+    (case.a_aux, case.popcounts[0]) = (words, case.popcounts[0] + 1);
+}
+
+/// A proof that does not verify is not handed out.
+pub(crate) fn refuses_a_damaged_key(mut case: Case) {
+    case.key.l_query.swap(5, 6);
+    let error = panic_of(|| drop(case.first(&case.srs(), &[Fr::ONE], &[Fr::ONE])));
+    assert!(error.contains("failed its own verification"), "{error}");
+}

@@ -8,11 +8,11 @@ mod bellman;
 mod bellpepper;
 mod partitions;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, DeviceInfo, GIB, Settings, list};
+use cuzk_gpu_mem::{GIB, list};
 use cuzk_groth16::device::Gpu;
+use cuzk_testkit::device;
 
 use common::{Form, InB};
 
@@ -37,7 +37,7 @@ impl Rig {
             cuzk_testkit::no_gpu(&reason);
             return None;
         }
-        let open = || Gpu::new(&Device::open_first(&Settings::default()).unwrap()).unwrap();
+        let open = || Gpu::new(&device::card().unwrap()).unwrap();
         Some(Self {
             gpu: GPU.get_or_init(open),
             is_card: true,
@@ -59,16 +59,7 @@ impl Rig {
 }
 
 fn emulated_gpu(ordinal: u32) -> Gpu {
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let info = DeviceInfo {
-        ordinal,
-        ..DeviceInfo::simulated(2 * GIB)
-    };
-    let driver = Arc::new(SimDriver::with_info(info, true));
-    Gpu::new(&Device::with_driver(driver, settings).unwrap()).unwrap()
+    Gpu::new(&device::emulated_at(ordinal, 2 * GIB).0).unwrap()
 }
 
 const FORM: Form = Form {

@@ -1,29 +1,19 @@
 //! Proofs on the emulated device, and on a card where there is one.
 
-use std::sync::{Arc, RwLock};
+use std::sync::RwLock;
 
 use cuzk_field::Fr;
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, GIB, Settings, list};
+use cuzk_gpu_mem::GIB;
 use cuzk_groth16::device::Gpu;
 use cuzk_groth16::{Blinding, ProveOptions};
+use cuzk_testkit::device;
 
 fn emulated() -> Gpu {
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let device = Device::with_driver(Arc::new(SimDriver::new(2 * GIB)), settings).unwrap();
-    Gpu::new(&device).unwrap()
+    Gpu::new(&device::emulated(2 * GIB)).unwrap()
 }
 
 fn card() -> Option<Gpu> {
-    if let Err(reason) = list() {
-        cuzk_testkit::no_gpu(&reason);
-        return None;
-    }
-    let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
-    Some(Gpu::new(&device).unwrap())
+    Some(Gpu::new(&device::card()?).unwrap())
 }
 
 /// Held by a test that wants the card, and the process's pinned memory, for itself.

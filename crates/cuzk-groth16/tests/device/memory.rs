@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuzk_gpu_mem::driver::{Code, SimDriver};
-use cuzk_gpu_mem::{Device, Error as Memory, GIB, Settings};
+use cuzk_gpu_mem::driver::Code;
+use cuzk_gpu_mem::{Error as Memory, GIB};
 use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu, KeyCache, Part, Residency};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Circuit, Error, ProveOptions, Prover, StopCheck, Verifier};
+use cuzk_testkit::device;
 
 use crate::fixed;
 
@@ -190,12 +191,7 @@ fn two_threads_prove_where_there_is_room_for_one(gpu: &Gpu, is_card: bool) {
 /// proof is right.
 #[test]
 fn a_proof_that_fails_leaves_nothing_behind() {
-    let driver = Arc::new(SimDriver::new(2 * GIB));
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let device = Device::with_driver(Arc::clone(&driver) as Arc<_>, settings).unwrap();
+    let (device, driver) = device::emulated_at(0, 2 * GIB);
     let gpu = Gpu::new(&device).unwrap();
     let Instance { r1cs, witness } = Instance::new(Shape::Porep, 1, 2).unwrap();
     let key = proving_key(&r1cs, KeyFamily::Circom, 1).unwrap();

@@ -7,6 +7,7 @@ mod dense;
 mod fixed_base;
 mod multiples;
 mod reduce;
-mod rig;
 mod sparse;
 mod values;
+
+use cuzk_testkit::device as rig;

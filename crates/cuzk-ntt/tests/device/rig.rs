@@ -1,59 +1,50 @@
 //! Where the tests run, random values, and what is expected.
 
-use std::sync::Arc;
+use std::ops::Deref;
 
 use cuzk_field::{Fr, RootGenerator};
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, DeviceBuf, GIB, Pod, Settings, Stream, list};
-use cuzk_kernels::Launcher;
 use cuzk_ntt::device::{DevicePlan, Elements, PlanRequest, Points, Scale};
 use cuzk_ntt::{Direction, Domain, bit_reverse_permute};
-use cuzk_testkit::{Words, no_gpu};
+use cuzk_testkit::{Words, device};
 
 pub(crate) const FAMILIES: [RootGenerator; 2] = [RootGenerator::Five, RootGenerator::Seven];
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Inverse];
 
 /// Where the kernels run, and how large the transforms may be.
 pub(crate) struct Rig {
-    pub(crate) launcher: Box<dyn Launcher>,
-    pub(crate) stream: Stream,
+    rig: device::Rig,
     /// For everything.
     pub(crate) max_log_n: u32,
     /// For one transform at a time.
     pub(crate) large_log_n: u32,
     /// What only a few values are looked at of.
     pub(crate) huge_log_n: &'static [u32],
-    pub(crate) is_card: bool,
+}
+
+impl Deref for Rig {
+    type Target = device::Rig;
+
+    fn deref(&self) -> &device::Rig {
+        &self.rig
+    }
 }
 
 impl Rig {
     pub(crate) fn emulated() -> Self {
-        let settings = Settings {
-            reserve: 0,
-            ..Settings::default()
-        };
-        let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), settings).unwrap();
         let sanitized = option_env!("CUZK_SANITIZER").is_some();
         Self {
-            launcher: cuzk_kernels::open(&device).unwrap(),
-            stream: device.stream("test").unwrap(),
+            rig: device::Rig::emulated(),
             max_log_n: if sanitized { 5 } else { 10 },
             large_log_n: if sanitized { 12 } else { 13 },
             huge_log_n: &[12],
-            is_card: false,
         }
     }
 
     pub(crate) fn card() -> Option<Self> {
-        if let Err(reason) = list() {
-            no_gpu(&reason);
-            return None;
-        }
-        let device = Device::open(&"0".parse().unwrap(), Settings::default()).unwrap();
+        let rig = device::Rig::card()?;
         let sanitized = std::env::var_os("CUZK_SANITIZER").is_some();
         Some(Self {
-            launcher: cuzk_kernels::open(&device).unwrap(),
-            stream: device.stream("test").unwrap(),
+            rig,
             max_log_n: if sanitized { 6 } else { 14 },
             large_log_n: if sanitized { 13 } else { 18 },
             huge_log_n: if sanitized {
@@ -61,16 +52,7 @@ impl Rig {
             } else {
                 &[24, 25, 26, 27, 28]
             },
-            is_card: true,
         })
-    }
-
-    pub(crate) fn upload<T: Pod>(&self, values: &[T]) -> DeviceBuf<T> {
-        upload(&self.stream, values)
-    }
-
-    pub(crate) fn download<T: Pod>(&self, buffer: &DeviceBuf<T>) -> Vec<T> {
-        download(&self.stream, buffer)
     }
 
     pub(crate) fn plan(&self, request: &PlanRequest) -> DevicePlan {
@@ -90,21 +72,6 @@ pub(crate) fn everything(root_generator: RootGenerator, max_log_n: u32) -> PlanR
         transforms: [both(Points::Domain), both(Points::OddCoset)].concat(),
         max_table_bytes: u64::MAX,
     }
-}
-
-pub(crate) fn upload<T: Pod>(stream: &Stream, values: &[T]) -> DeviceBuf<T> {
-    let mut buffer = stream
-        .device()
-        .alloc("input", values.len(), stream)
-        .unwrap();
-    stream.upload_slice(values, &mut buffer).unwrap();
-    buffer
-}
-
-pub(crate) fn download<T: Pod>(stream: &Stream, buffer: &DeviceBuf<T>) -> Vec<T> {
-    let mut found = vec![T::zeroed(); buffer.len()];
-    stream.download_slice(buffer, &mut found).unwrap();
-    found
 }
 
 pub(crate) struct Random(pub(crate) Words);

@@ -7,11 +7,11 @@ use cuzk_field::constants::FR_MODULUS;
 use cuzk_field::{Field as _, Fr, RootGenerator};
 use cuzk_ntt::device::{Elements, PlanRequest, Scale};
 use cuzk_ntt::{Direction, Domain};
+use cuzk_testkit::device::{download, upload};
 use cuzk_testkit::limbs::corners;
 
 use crate::rig::{
-    DIRECTIONS, FAMILIES, Random, Rig, download, everything, on_cpu, on_device, reversed, same,
-    upload,
+    DIRECTIONS, FAMILIES, Random, Rig, everything, on_cpu, on_device, reversed, same,
 };
 
 cuzk_testkit::on_both!(

@@ -118,19 +118,23 @@ type Bitmap = (Option<std::ops::Range<usize>>, Vec<u32>, Vec<u32>);
 fn contents(rig: &Rig, key: &DeviceKey) -> (Vec<G2Affine>, [Vec<G1Affine>; 4], [Bitmap; 3]) {
     fn read<F: DeviceCurve>(rig: &Rig, points: &Points<F>) -> Vec<Affine<F>> {
         match points {
-            Points::Device(points) => rig.read(points),
+            Points::Device(points) => rig.download(points),
             Points::Host(points) => points.to_vec(),
             Points::Shared(_) => unreachable!(),
         }
     }
-    let shared = rig.read(&key.sparse_g1);
+    let shared = rig.download(&key.sparse_g1);
     let sparse = |points: &Points<_>, count: usize| match points {
         Points::Shared(first) => shared[*first..first + count].to_vec(),
         points => read(rig, points),
     };
     let bitmap = |members: &Members| match members {
         Members::Range(range) => (Some(range.clone()), vec![], vec![]),
-        Members::Bitmap(bitmap) => (None, rig.read(&bitmap.words), rig.read(&bitmap.ranks)),
+        Members::Bitmap(bitmap) => (
+            None,
+            rig.download(&bitmap.words),
+            rig.download(&bitmap.ranks),
+        ),
     };
     let queries = [&key.a_query, &key.b_query, &key.l_query];
     let [a, b, l] = queries.map(|query| query.points);

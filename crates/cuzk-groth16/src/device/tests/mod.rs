@@ -6,75 +6,41 @@ mod rows;
 mod sums;
 mod witness;
 
-use std::sync::Arc;
+use std::ops::Deref;
 
 use cuzk_field::{Fr, Scalar};
-use cuzk_gpu_mem::driver::SimDriver;
-use cuzk_gpu_mem::{Device, DeviceBuf, GIB, Pod, Settings, Stream, list};
-use cuzk_kernels::Launcher;
+use cuzk_testkit::device;
 
-use super::{DeviceMatrices, DeviceWitness, HostMatrices, PinnedWitness};
+use super::{DeviceMatrices, HostMatrices, PinnedWitness};
 
-struct Rig {
-    launcher: Box<dyn Launcher>,
-    stream: Stream,
+struct Rig(device::Rig);
+
+impl Deref for Rig {
+    type Target = device::Rig;
+
+    fn deref(&self) -> &device::Rig {
+        &self.0
+    }
 }
 
 impl Rig {
-    fn on(device: &Device) -> Self {
-        Self {
-            launcher: cuzk_kernels::open(device).unwrap(),
-            stream: device.stream("test").unwrap(),
-        }
-    }
-
     fn emulated() -> Self {
-        let settings = Settings {
-            reserve: 0,
-            ..Settings::default()
-        };
-        Self::on(&Device::with_driver(Arc::new(SimDriver::new(GIB)), settings).unwrap())
+        Self(device::Rig::emulated())
     }
 
     fn card() -> Option<Self> {
-        if let Err(reason) = list() {
-            cuzk_testkit::no_gpu(&reason);
-            return None;
-        }
-        Some(Self::on(
-            &Device::open(&"0".parse().unwrap(), Settings::default()).unwrap(),
-        ))
-    }
-
-    fn device(&self) -> &Device {
-        self.launcher.device()
-    }
-
-    fn alloc<T: Pod>(&self, len: usize) -> DeviceBuf<T> {
-        let mut buffer = self.device().alloc("test", len, &self.stream).unwrap();
-        self.stream.fill(&mut buffer, 0xff).unwrap();
-        buffer
-    }
-
-    fn read<T: Pod>(&self, buffer: &DeviceBuf<T>) -> Vec<T> {
-        let mut found = vec![T::zeroed(); buffer.len()];
-        self.stream.download_slice(buffer, &mut found).unwrap();
-        found
-    }
-
-    fn upload(&self, witness: PinnedWitness) -> DeviceWitness {
-        witness.upload(&self.stream).unwrap()
+        device::Rig::card().map(Self)
     }
 
     /// A w and B w.
     fn rows(&self, host: HostMatrices<'_>, n: usize, witness: &[Scalar]) -> [Vec<Fr>; 2] {
         let packed = PinnedWitness::pack(self.device().host(), witness).unwrap();
-        let buffers = self.upload(packed);
+        let buffers = packed.upload(&self.stream).unwrap();
         let matrices = DeviceMatrices::upload(&self.stream, host, witness.len()).unwrap();
         assert!(matrices.bytes() >= host.device_bytes(witness.len()));
-        let mut scratch = self.alloc(matrices.scratch_len());
+        let mut scratch = self.room(matrices.scratch_len());
         let rows = matrices.num_rows();
-        let (mut a, mut b) = (self.alloc(n), self.alloc(n));
+        let (mut a, mut b) = (self.room(n), self.room(n));
         for out in [&mut a, &mut b] {
             self.stream.fill(out.view_mut().slice(rows..), 0).unwrap();
         }
@@ -88,7 +54,7 @@ impl Rig {
                 b.view_mut().slice(..rows),
             )
             .unwrap();
-        [self.read(&a), self.read(&b)]
+        [self.download(&a), self.download(&b)]
     }
 }
 

@@ -92,20 +92,23 @@ fn packed_witnesses_come_out_as_they_went_in(rig: &Rig) {
             let words = len.div_ceil(32);
             assert_eq!(packed.bytes() as usize, 12 * words + 32 * full.len());
 
-            let buffers = rig.upload(packed);
+            let buffers = packed.upload(&rig.stream).unwrap();
             for first in [0, 1, 31, 32, 33] {
                 let Some(count) = len.checked_sub(first) else {
                     continue;
                 };
-                let mut out = rig.alloc(count);
+                let mut out = rig.room(count);
                 let view = buffers.view();
                 witness::unpack(&*rig.launcher, &rig.stream, view, first, out.view_mut()).unwrap();
-                assert!(rig.read(&out) == values[first..], "{kind:?} {len} {first}");
+                assert!(
+                    rig.download(&out) == values[first..],
+                    "{kind:?} {len} {first}"
+                );
                 if len > 1000 {
                     break;
                 }
             }
-            let mut variables = rig.alloc::<u32>(full.len());
+            let mut variables = rig.room::<u32>(full.len());
             let view = buffers.view();
             witness::full_variables(&*rig.launcher, &rig.stream, view, variables.view_mut())
                 .unwrap();
@@ -114,7 +117,7 @@ fn packed_witnesses_come_out_as_they_went_in(rig: &Rig) {
                 .filter(|(_, v)| !v.is_zero() && !v.is_one())
                 .map(|(i, _)| i)
                 .collect();
-            assert_eq!(rig.read(&variables), expected, "{kind:?} {len}");
+            assert_eq!(rig.download(&variables), expected, "{kind:?} {len}");
         }
     }
 }
