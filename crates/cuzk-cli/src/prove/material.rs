@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cuzk_formats::{FileSource, R1cs, ReadAt as _, Witness, json, prepared, r1cs, wtns};
+use cuzk_gpu_mem::Recorder;
 use cuzk_groth16::device::{DeviceProver, Gpu};
 use cuzk_groth16::{
     Circuit, DifferingRow, ProveOptions, Proved, Prover, Verifier, first_differing_row,
 };
 use cuzk_sched::OnDeviceError;
 
+use super::gpu_use::GpuUse;
 use super::key::Key;
 use crate::args::ProveArgs;
 use crate::device::Taken;
@@ -232,13 +234,14 @@ impl Material {
         gpu: &Gpu,
         args: &ProveArgs,
         loader: &mut Loader,
-    ) -> Result<Proved, Failure> {
+    ) -> Result<(Proved, GpuUse), Failure> {
         let bar = Bar::working("loading the key onto the GPU");
         let prover = self.prover_on(gpu, loader)?;
-        let proved = prover.prove(self.witness()?, &options(args, &bar))?;
+        let (witness, options) = (self.witness()?, options(args, &bar));
+        let (proved, used) = prove_counted(gpu, &prover, witness, &options)?;
         drop(bar);
         loader.add_stages(&proved);
-        Ok(proved)
+        Ok((proved, used))
     }
 
     /// The kind of key whose tools' conventions hold for the proof.
@@ -298,6 +301,24 @@ fn check_r1cs_hash(key: &KeyFile, source: &FileSource, loader: &mut Loader) -> R
         key.source.name(),
         blake3::Hash::from(expected)
     )))
+}
+
+/// A proof, and what it took of its GPU.
+fn prove_counted(
+    gpu: &Gpu,
+    prover: &DeviceProver<'_, '_>,
+    witness: &Witness,
+    options: &ProveOptions,
+) -> cuzk_groth16::device::Result<(Proved, GpuUse)> {
+    let recorder = Recorder::new(gpu.upload())?;
+    gpu.upload().set_recorder(Some(recorder.clone()));
+    let packed = prover.pack(witness, options)?;
+    let (admission, staged) = prover.stage(packed, options)?;
+    let tier = staged.tier();
+    let computed = prover.compute(admission, staged, options, Some(&recorder))?;
+    let proved = prover.finish(computed, witness, options)?;
+    let used = GpuUse::of(gpu, prover).with_proof(tier, &recorder);
+    Ok((proved, used))
 }
 
 fn options(args: &ProveArgs, bar: &Bar) -> ProveOptions {

@@ -1,6 +1,7 @@
 //! `cuzk prove`: from arguments to a job; [`material`] loads it and proves, [`result`] tells of it.
 
 mod batch;
+mod gpu_use;
 mod key;
 mod material;
 mod result;
@@ -12,7 +13,8 @@ use std::time::Instant;
 use cuzk_formats::{FileSource, json, prepared};
 use cuzk_groth16::Proved;
 
-use self::batch::{Batch, Engine, Results};
+use self::batch::{Batch, Engine, Results, Task};
+use self::gpu_use::GpuUse;
 use self::material::Material;
 pub(crate) use self::material::{compare_counts, differing};
 use self::result::{ProofResult, resolved_format};
@@ -69,34 +71,41 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     let (mut device, gpus) = taken.settle(material.circuit().domain_size);
     if let (Some(batch), Some(results)) = (&batch, &results) {
         let engine = Engine::of(args, &material, &gpus, is_named, &mut device, &mut loader)?;
-        return batch::run(
-            args, batch, results, engine, &material, &device, loader, begun,
-        );
+        let task = Task {
+            args,
+            batch,
+            results,
+            material: &material,
+            device: &device,
+            begun,
+        };
+        return batch::run(task, engine, loader);
     }
     if args.many.sets_engine() {
         let engine = Engine::of(args, &material, &gpus, is_named, &mut device, &mut loader)?;
-        let proved = batch::one(args, engine, &material, &mut device, &mut loader)?;
-        return written(args, device, material, proved, loader, begun);
+        let (proved, gpus) = batch::one(args, engine, &material, &mut device, &mut loader)?;
+        return written(args, device, gpus, material, proved, loader, begun);
     }
-    let proved = match gpus
+    let (proved, used) = match gpus
         .first()
         .map(|gpu| material.prove_on(gpu, args, &mut loader))
     {
-        Some(Ok(proved)) => proved,
+        Some(Ok((proved, used))) => (proved, vec![used]),
         Some(Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))) if !is_named => {
             device.fall_back(&failure);
-            material.prove(args, &mut loader)?
+            (material.prove(args, &mut loader)?, Vec::new())
         }
         Some(Err(failure)) => return Err(failure),
-        None => material.prove(args, &mut loader)?,
+        None => (material.prove(args, &mut loader)?, Vec::new()),
     };
-    written(args, device, material, proved, loader, begun)
+    written(args, device, used, material, proved, loader, begun)
 }
 
 /// Writes a proof and tells of it.
 fn written(
     args: &ProveArgs,
     device: DeviceUsed,
+    gpus: Vec<GpuUse>,
     material: Material,
     proved: Proved,
     loader: Loader,
@@ -107,6 +116,7 @@ fn written(
         args,
         format,
         device,
+        gpus,
         circuit: material.circuit(),
         material,
         public_text: json::public_to_string(&proved.public_values)?,
@@ -214,4 +224,65 @@ fn targets(args: &ProveArgs) -> Vec<Target<'_>> {
         Some(Target { flag, path })
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cuzk_gpu_mem::GIB;
+    use cuzk_groth16::device::Gpu;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::args::prove_args;
+
+    /// The result of a proof on the emulated GPU, by itself or through the engine.
+    fn result(gpu: &Gpu, flags: &[&str]) -> Value {
+        let args = prove_args(&[&["--synthetic", "2"], flags].concat());
+        let mut loader = Loader::new(&args.load, false);
+        let material = Material::synthetic(&args, 2, 1, &mut loader).unwrap();
+        let mut device = DeviceUsed {
+            requested: "cuda".to_owned(),
+            used: "cuda:0".to_owned(),
+            reason: "as asked".to_owned(),
+            threads: 1,
+        };
+        let gpus = std::slice::from_ref(gpu);
+        let (proved, used) = if args.many.sets_engine() {
+            let engine =
+                Engine::of(&args, &material, gpus, true, &mut device, &mut loader).unwrap();
+            batch::one(&args, engine, &material, &mut device, &mut loader).unwrap()
+        } else {
+            let (proved, used) = material.prove_on(gpu, &args, &mut loader).unwrap();
+            (proved, vec![used])
+        };
+        let begun = Instant::now();
+        let outcome = written(&args, device, used, material, proved, loader, begun);
+        outcome.unwrap().json
+    }
+
+    #[test]
+    fn a_result_says_what_a_proof_took_of_its_gpu() {
+        let gpu = Gpu::new(&cuzk_testkit::device::emulated(2 * GIB)).unwrap();
+        let json = result(&gpu, &[]);
+        assert_eq!(json["verified"], true);
+        let used = &json["gpus"][0];
+        assert_eq!(used["device"], "cuda:0");
+        assert_eq!(used["residency"], "whole");
+        assert_eq!(used["tier"], "all");
+        let bytes = |name: &str| used[name].as_u64().unwrap();
+        assert!(bytes("key_bytes") > 0 && bytes("peak_bytes") > bytes("key_bytes"));
+        assert_eq!(bytes("pinned_key_bytes"), 0);
+        // A word and a rank for up to 32 variables, and at most all values.
+        let variables = json["circuit"]["variables"].as_u64().unwrap();
+        assert!(
+            (12..=12 + 32 * variables).contains(&bytes("bytes_up")),
+            "{used}"
+        );
+        assert!(bytes("bytes_down") > 0);
+
+        let json = result(&gpu, &["--concurrency", "1"]);
+        let used = json["gpus"][0].as_object().unwrap();
+        assert_eq!(used["residency"], "whole");
+        assert!(!used.contains_key("tier"));
+    }
 }

@@ -8,6 +8,7 @@ use cuzk_gpu_mem::Bytes;
 use cuzk_groth16::Proved;
 use serde_json::{Value, json};
 
+use super::gpu_use::GpuUse;
 use super::material::{CircuitSizes, Material};
 use crate::args::{ProofFormat, ProveArgs};
 use crate::device::DeviceUsed;
@@ -45,6 +46,8 @@ pub(super) struct ProofResult<'a> {
     pub(super) args: &'a ProveArgs,
     pub(super) format: ProofFormat,
     pub(super) device: DeviceUsed,
+    /// The GPUs that had the key; none where the CPU proved.
+    pub(super) gpus: Vec<GpuUse>,
     pub(super) circuit: CircuitSizes,
     pub(super) material: Material,
     pub(super) proved: Proved,
@@ -117,6 +120,7 @@ impl ProofResult<'_> {
             "version": env!("CARGO_PKG_VERSION"),
             "verified": self.proved.verified,
             "device": self.device,
+            "gpus": self.gpus.iter().map(GpuUse::to_json).collect::<Vec<_>>(),
             "key": {
                 "kind": self.material.kind.name(),
                 "path": self.material.key_file,
@@ -186,6 +190,9 @@ impl ProofResult<'_> {
         lines.line("total", format_args!("{elapsed_ms:>10.1} ms"));
         if let Some(bytes) = peak_host_bytes {
             lines.line("peak host memory", Bytes(bytes));
+        }
+        for gpu in &self.gpus {
+            gpu.to_text(&mut lines);
         }
         let verified = if self.proved.verified {
             "yes"

@@ -23,6 +23,7 @@ use cuzk_sched::{
 
 use self::report::Tally;
 use self::session::Session;
+use super::gpu_use::GpuUse;
 use super::material::Material;
 use super::result::resolved_format;
 use super::witnesses::{self, Entry};
@@ -178,6 +179,7 @@ pub(super) struct Engine<'a> {
     options: Options,
     /// The names of the engine's devices.
     devices: Vec<String>,
+    gpus: Vec<GpuUse>,
 }
 
 impl<'a> Engine<'a> {
@@ -190,7 +192,7 @@ impl<'a> Engine<'a> {
         device: &mut DeviceUsed,
         loader: &mut Loader,
     ) -> Result<Self, Failure> {
-        let proofs = match proofs(args, material, gpus, loader) {
+        let (proofs, used) = match proofs(args, material, gpus, loader) {
             Err(failure @ (Failure::Device(_) | Failure::OutOfMemory(_)))
                 if !gpus.is_empty() && !is_named =>
             {
@@ -205,32 +207,37 @@ impl<'a> Engine<'a> {
             proofs: Arc::new(proofs),
             options: options(args, gpus),
             devices: names.chain(["cpu".to_owned()]).collect(),
+            gpus: used,
         })
     }
 }
 
+/// What is proved, with what, and where results go.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) args: &'a ProveArgs,
+    pub(super) batch: &'a Batch,
+    pub(super) results: &'a Results,
+    pub(super) material: &'a Material,
+    pub(super) device: &'a DeviceUsed,
+    pub(super) begun: Instant,
+}
+
 /// Proves all of it.
-#[expect(clippy::too_many_arguments, reason = "all that a run is made of")]
 pub(super) fn run(
-    args: &ProveArgs,
-    batch: &Batch,
-    results: &Results,
+    task: Task<'_>,
     engine: Engine<'_>,
-    material: &Material,
-    device: &DeviceUsed,
     mut loader: Loader,
-    begun: Instant,
 ) -> Result<Outcome, Failure> {
+    let Task { args, batch, .. } = task;
     let Engine {
         proofs,
         options,
         devices,
+        gpus,
     } = engine;
     let mut session = Session {
-        args,
-        batch,
-        material,
-        results,
+        task,
         devices: &devices,
         bar: Bar::counting("proving", (batch.partitions * batch.proofs) as u64),
         losses: Arc::default(),
@@ -259,7 +266,7 @@ pub(super) fn run(
         loader.notes.add(file, notes);
     }
     write_timeline(&args.many, timeline.as_ref())?;
-    Ok(report.outcome(&options, args, batch, device, &loader, begun))
+    Ok(report.outcome(task, &options, &gpus, &loader))
 }
 
 /// One proof through the engine: for its timeline, or as it is set up.
@@ -269,11 +276,12 @@ pub(super) fn one(
     material: &Material,
     device: &mut DeviceUsed,
     loader: &mut Loader,
-) -> Result<Proved, Failure> {
+) -> Result<(Proved, Vec<GpuUse>), Failure> {
     let Engine {
         proofs,
         options,
         devices,
+        gpus,
     } = engine;
     let bar = Bar::working("proving");
     let (finished, timeline) = thread::scope(|scope| -> Result<_, Failure> {
@@ -301,16 +309,16 @@ pub(super) fn one(
     let proved = finished.outputs.into_iter().next();
     let proved = proved.ok_or_else(|| Failure::Bug("a job without result".into()))?;
     loader.add_stages(&proved);
-    Ok(proved)
+    Ok((proved, gpus))
 }
 
-/// The provers there are to be.
+/// The provers there are to be, and what those on GPUs have of them.
 fn proofs<'a>(
     args: &ProveArgs,
     material: &'a Material,
     gpus: &'a [Gpu],
     loader: &mut Loader,
-) -> Result<Proofs<'a>, Failure> {
+) -> Result<(Proofs<'a>, Vec<GpuUse>), Failure> {
     let on_cpu = |loader: &mut Loader| -> Result<Proofs<'a>, Failure> {
         Ok(Proofs::new(
             material.prover(loader)?,
@@ -318,16 +326,19 @@ fn proofs<'a>(
         ))
     };
     if gpus.is_empty() {
-        return on_cpu(loader);
+        return Ok((on_cpu(loader)?, Vec::new()));
     }
     let mut proofs = match args.many.on_gpu_error() {
         OnDeviceError::Cpu => on_cpu(loader)?,
         _ => Proofs::on_gpus(material.verifier()?),
     };
+    let mut used = Vec::new();
     for gpu in gpus {
-        proofs = proofs.with_gpu(gpu, material.prover_on(gpu, loader)?);
+        let prover = material.prover_on(gpu, loader)?;
+        used.push(GpuUse::of(gpu, &prover));
+        proofs = proofs.with_gpu(gpu, prover);
     }
-    Ok(proofs)
+    Ok((proofs, used))
 }
 
 fn options(args: &ProveArgs, gpus: &[Gpu]) -> Options {

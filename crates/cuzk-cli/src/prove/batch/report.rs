@@ -1,17 +1,17 @@
 //! What is told of many proofs: a line each, and the sum.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cuzk_groth16::Proved;
 use cuzk_sched::Options;
 use serde_json::{Value, json};
 
-use super::Batch;
-use crate::args::{ProofFormat, ProveArgs};
-use crate::device::DeviceUsed;
+use super::Task;
+use crate::args::ProofFormat;
 use crate::exit::{Exit, shown};
 use crate::load::Loader;
+use crate::prove::gpu_use::GpuUse;
 use crate::prove::result::{hex, parsed};
 use crate::report::{Lines, Outcome, millis};
 use crate::{memory, signals};
@@ -87,13 +87,18 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn outcome(
         self,
+        task: Task<'_>,
         options: &Options,
-        args: &ProveArgs,
-        batch: &Batch,
-        device: &DeviceUsed,
+        gpus: &[GpuUse],
         loader: &Loader,
-        begun: Instant,
     ) -> Outcome {
+        let Task {
+            args,
+            batch,
+            device,
+            begun,
+            ..
+        } = task;
         let proving = self.proving;
         let all = batch.partitions * batch.proofs;
         let not_begun = all - self.proved - self.failed;
@@ -112,6 +117,7 @@ impl Tally {
             "workers_per_device": options.workers_per_device,
             "concurrency": options.concurrency,
             "device": device,
+            "gpus": gpus.iter().map(GpuUse::to_json).collect::<Vec<_>>(),
             "stages": loader.stages,
             "prove_ms": millis(proving),
             "partitions_per_minute": per_minute,

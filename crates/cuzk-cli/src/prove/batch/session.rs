@@ -15,12 +15,12 @@ use cuzk_sched::{
 use serde_json::json;
 
 use super::report::{Line, Tally};
-use super::{Batch, Results, failure, in_folder, refused};
-use crate::args::{ProofFormat, ProveArgs};
+use super::{Task, failure, in_folder, refused};
+use crate::args::ProofFormat;
 use crate::exit::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::Bar;
-use crate::prove::material::{Material, compare_witness};
+use crate::prove::material::compare_witness;
 use crate::report::{self, millis};
 use crate::signals;
 
@@ -34,10 +34,7 @@ type Outcomes = Result<Finished<Proved>, JobError<ProofError>>;
 
 /// Proofs under way.
 pub(super) struct Session<'a> {
-    pub(super) args: &'a ProveArgs,
-    pub(super) batch: &'a Batch,
-    pub(super) material: &'a Material,
-    pub(super) results: &'a Results,
+    pub(super) task: Task<'a>,
     /// The names of the engine's devices.
     pub(super) devices: &'a [String],
     pub(super) bar: Bar,
@@ -74,7 +71,7 @@ impl Session<'_> {
                     .filter(|running| !running.is_begun)
                     .for_each(|running| running.job.cancel());
             }
-            while next < self.batch.proofs
+            while next < self.task.batch.proofs
                 && running.len() < scheduler.options().jobs_max
                 && !is_draining
             {
@@ -104,7 +101,7 @@ impl Session<'_> {
                 Ok(Event::Phase { part, phase, .. }) => {
                     if let Some(running) = running.get_mut(&part.job) {
                         running.is_begun = true;
-                        let partition = running.number * self.batch.partitions + part.index;
+                        let partition = running.number * self.task.batch.partitions + part.index;
                         self.show(partition, phase);
                     }
                 }
@@ -123,23 +120,25 @@ impl Session<'_> {
     fn show(&self, partition: usize, phase: Phase) {
         if phase != Phase::Wait {
             self.bar
-                .say(&format!("{}: {phase}", self.batch.name(partition)));
+                .say(&format!("{}: {phase}", self.task.batch.name(partition)));
         }
     }
 
     fn statements(&self, number: usize) -> Result<Vec<Statement<'static>>, Failure> {
-        let first = number * self.batch.partitions;
-        (first..first + self.batch.partitions)
-            .map(|partition| match self.batch.entries.get(partition) {
-                None => Ok(Statement::Witness(Arc::clone(self.material.witness()?))),
+        let first = number * self.task.batch.partitions;
+        (first..first + self.task.batch.partitions)
+            .map(|partition| match self.task.batch.entries.get(partition) {
+                None => Ok(Statement::Witness(Arc::clone(
+                    self.task.material.witness()?,
+                ))),
                 Some(entry) => {
                     let path = entry.path.clone();
                     let (losses, notes) = (Arc::clone(&self.losses), Arc::clone(&self.notes));
                     let expected = Expected {
-                        key: self.material.key_file.clone().unwrap_or_default(),
-                        variables: self.material.circuit().variables as u64,
-                        accept_wtns_length_defect: self.args.accept_wtns_length_defect,
-                        strict: self.args.load.strict,
+                        key: self.task.material.key_file.clone().unwrap_or_default(),
+                        variables: self.task.material.circuit().variables as u64,
+                        accept_wtns_length_defect: self.task.args.accept_wtns_length_defect,
+                        strict: self.task.args.load.strict,
                     };
                     Ok(Statement::Load(Box::new(move || {
                         match read(&path, &expected) {
@@ -163,23 +162,23 @@ impl Session<'_> {
     }
 
     fn ended(&mut self, number: usize, result: Outcomes) -> Result<(), Failure> {
-        let first = number * self.batch.partitions;
+        let first = number * self.task.batch.partitions;
         match result {
             Ok(finished) => self.write(first, &finished),
             Err(JobError::Cancelled) => {
-                self.report.not_begun += self.batch.partitions;
+                self.report.not_begun += self.task.batch.partitions;
                 Ok(())
             }
             Err(error) => {
                 let partition = first + partition_of(&error).unwrap_or(0);
-                let name = self.batch.name(partition);
+                let name = self.task.batch.name(partition);
                 let loss = lock(&self.losses).remove(&partition);
                 let failure = loss.unwrap_or_else(|| failure(error));
-                self.report.failed += self.batch.partitions;
+                self.report.failed += self.task.batch.partitions;
                 self.report.exit = self.report.exit.or(failure.exit());
                 self.bar.hidden(|| {
                     exit::say(&format!("{name}: {failure}"));
-                    if self.args.json {
+                    if self.task.args.json {
                         let line = json!({
                             "witness": name,
                             "proof_number": number,
@@ -199,7 +198,7 @@ impl Session<'_> {
     fn write(&mut self, first: usize, finished: &Finished<Proved>) -> Result<(), Failure> {
         let mut texts = Vec::new();
         for proved in &finished.outputs {
-            let proof = match self.results.format {
+            let proof = match self.task.results.format {
                 ProofFormat::Snarkjs => json::proof_to_string(&proved.proof).into_bytes(),
                 _ => proof::to_bytes(&proved.proof).to_vec(),
             };
@@ -208,7 +207,7 @@ impl Session<'_> {
                 json::public_to_string(&proved.public_values)?.into_bytes(),
             ]);
         }
-        let places = &self.results.places;
+        let places = &self.task.results.places;
         let outputs = places
             .iter()
             .skip(first)
@@ -223,8 +222,8 @@ impl Session<'_> {
             let partition = first + index;
             let report = finished.partitions[index];
             let line = Line {
-                name: self.batch.name(partition),
-                number: partition / self.batch.partitions,
+                name: self.task.batch.name(partition),
+                number: partition / self.task.batch.partitions,
                 index,
                 proved,
                 elapsed_ms: millis(report.elapsed),
@@ -237,8 +236,8 @@ impl Session<'_> {
                 places: places.get(partition),
                 texts: &texts[index],
             };
-            lines.push_str(&if self.args.json {
-                format!("{}\n", line.json(self.results.format))
+            lines.push_str(&if self.task.args.json {
+                format!("{}\n", line.json(self.task.results.format))
             } else {
                 line.text()
             });

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use cuzk_field::{Fp, G1Affine};
 use cuzk_formats::{prepared as file, wtns};
 use cuzk_gpu_mem::driver::{Code, SimDriver};
-use cuzk_gpu_mem::{Device, GIB, MIB, Settings};
+use cuzk_gpu_mem::{GIB, MIB};
 use cuzk_groth16::device::Gpu;
 use cuzk_groth16::prepared::{Origin, Rows, prepare};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
+use cuzk_testkit::device::emulated_at;
 
 use super::{Engine, one};
 use crate::args::{ProveArgs, prove_args};
@@ -21,12 +22,7 @@ use crate::prove::material::Material;
 
 /// An emulated GPU and its driver.
 fn gpu() -> (Arc<SimDriver>, Gpu) {
-    let driver = Arc::new(SimDriver::new(2 * GIB));
-    let settings = Settings {
-        reserve: 0,
-        ..Settings::default()
-    };
-    let device = Device::with_driver(Arc::clone(&driver) as Arc<_>, settings).unwrap();
+    let (device, driver) = emulated_at(0, 2 * GIB);
     (driver, Gpu::new(&device).unwrap())
 }
 
