@@ -1,7 +1,9 @@
 //! One device: its driver, its ledger, its pinned memory, its compute permit.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use crate::Pod;
 use crate::alloc::Source;
@@ -40,8 +42,15 @@ pub(crate) struct Inner {
     pub(crate) compute_stream: Arc<StreamCore>,
 }
 
+/// CUDA devices that this process has opened, by ordinal.
+static OPENED: Mutex<Vec<(u32, Weak<Inner>)>> = Mutex::new(Vec::new());
+
 impl Device {
     /// Opens the CUDA device that `selector` names. This creates (or joins) its primary context.
+    ///
+    /// Open a device once and clone the handle. Opened twice it has two ledgers and two permits, which share it as two
+    /// processes would: each finds what the other has allocated gone, and knows nothing of what it has promised. A log
+    /// line warns of that.
     pub fn open(selector: &Selector, settings: Settings) -> Result<Self> {
         let ordinal = match selector {
             Selector::Ordinal(ordinal) => *ordinal,
@@ -52,7 +61,14 @@ impl Device {
         let host = settings.host.take();
         settings.host =
             Some(host.unwrap_or_else(|| HostMemory::of_process(&driver, settings.pinned_limit)));
-        Self::with_driver(driver, settings)
+        let device = Self::with_driver(driver, settings)?;
+        if note_opened(&mut OPENED.lock(), ordinal, &device) {
+            tracing::warn!(
+                device = ordinal,
+                "opened twice: the two ledgers know nothing of each other; clone one handle instead"
+            );
+        }
+        Ok(device)
     }
 
     /// Opens the first device that works. The error says why none did.
@@ -217,6 +233,14 @@ impl Device {
     }
 }
 
+/// Adds a device to those that are open; says whether that ordinal is among them already.
+fn note_opened(opened: &mut Vec<(u32, Weak<Inner>)>, ordinal: u32, device: &Device) -> bool {
+    opened.retain(|(_, inner)| inner.strong_count() > 0);
+    let is_second = opened.iter().any(|(other, _)| *other == ordinal);
+    opened.push((ordinal, Arc::downgrade(&device.inner)));
+    is_second
+}
+
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Device")
@@ -230,5 +254,31 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // All blocks are gone, since each holds the device; what they left behind is freed here.
         self.reclaimer.finish(&self.link);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::SimDriver;
+
+    #[test]
+    fn a_second_handle_is_noticed_while_the_first_lives() {
+        let device = || {
+            let driver = Arc::new(SimDriver::new(1 << 30));
+            Device::with_driver(driver, Settings::default()).unwrap()
+        };
+        let mut opened = Vec::new();
+        let (first, other) = (device(), device());
+        assert!(!note_opened(&mut opened, 0, &first));
+        assert!(!note_opened(&mut opened, 1, &other));
+        let second = device();
+        assert!(note_opened(&mut opened, 0, &second));
+        let clone = second.clone();
+        drop((first, second));
+        assert!(note_opened(&mut opened, 0, &device()));
+        drop(clone);
+        assert!(!note_opened(&mut opened, 0, &device()));
+        assert_eq!(opened.len(), 2);
     }
 }
