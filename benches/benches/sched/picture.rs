@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Row;
+use super::table::Row;
 
 const LEFT: f64 = 170.0;
 const WIDTH: f64 = 690.0;
