@@ -16,8 +16,13 @@ mod manifest;
 mod sources;
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let kernels = root.join("kernels");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.join("../..");
+    // A packaged crate has the device code in itself.
+    let kernels = match here.join("kernels") {
+        own if own.is_dir() => own,
+        _ => root.join("kernels"),
+    };
     println!("cargo::rerun-if-changed={}", kernels.display());
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-env-changed=CARGO_TARGET_DIR");
