@@ -26,6 +26,7 @@ mod steps;
 mod test;
 mod testdata;
 mod vk;
+mod wheels;
 
 use std::process::ExitCode;
 

