@@ -288,6 +288,32 @@ fn a_file_that_outgrows_its_limit_is_named_and_leaves_nothing() {
     }
 }
 
+/// A result that cannot be written ends a batch: no more is begun, and the last line says how far it came.
+#[test]
+fn a_batch_whose_results_find_no_room_stops_and_sums_up() {
+    let names: Vec<String> = (0..30).map(|i| format!("w{i:02}.wtns")).collect();
+    let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+    let many = Many::new(&names);
+    let mut command = many.prove(&many.folder);
+    command.args(["--threads", "1", "--json", "--out-dir"]);
+    command.arg(many.scratch.path("out"));
+    // Below the length of a proof, in either unit.
+    let run = Run::of(limited("-f 1", &command));
+    let run = run.expect(
+        7,
+        &["w00: ", ".proof.json: cannot write it: File too large"],
+    );
+    let lines = run.stdout.lines();
+    let lines: Vec<serde_json::Value> = lines.map(|l| serde_json::from_str(l).unwrap()).collect();
+    let (last, errors) = lines.split_last().unwrap();
+    assert_eq!(last["proved"], 0);
+    let failed = last["failed"].as_u64().unwrap();
+    assert_eq!(errors.len() as u64, failed);
+    assert!((1..10).contains(&failed), "{run:#?}");
+    assert_eq!(last["not_begun"].as_u64().unwrap(), 30 - failed);
+    many.scratch.expect_nothing_left();
+}
+
 /// A reader that has gone away ends a batch quietly.
 #[test]
 fn a_batch_into_a_closed_stdout_is_quiet() {

@@ -80,6 +80,8 @@ pub(super) struct Tally {
     pub(super) proved: usize,
     pub(super) failed: usize,
     pub(super) not_begun: usize,
+    /// A result could not be written.
+    pub(super) is_full: bool,
     pub(super) proving: Duration,
     pub(super) exit: Exit,
 }

@@ -53,8 +53,8 @@ struct Running {
 }
 
 impl Session<'_> {
-    /// Hands proofs in while there is room, and takes their results as they come. After a signal no
-    /// more are begun.
+    /// Hands proofs in while there is room, and takes their results as they come. After a signal, or a
+    /// result that could not be written, no more are begun.
     pub(super) fn drive<'k>(
         &mut self,
         scheduler: &Scheduler<Proofs<'k>>,
@@ -64,7 +64,7 @@ impl Session<'_> {
         let mut running: BTreeMap<JobId, Running> = BTreeMap::new();
         let mut next = 0;
         loop {
-            let is_draining = signals::received().is_some();
+            let is_draining = signals::received().is_some() || self.report.is_full;
             if is_draining {
                 running
                     .values()
@@ -164,34 +164,48 @@ impl Session<'_> {
     fn ended(&mut self, number: usize, result: Outcomes) -> Result<(), Failure> {
         let first = number * self.task.batch.partitions;
         match result {
-            Ok(finished) => self.write(first, &finished),
+            Ok(finished) => match self.write(first, &finished) {
+                Err(failure @ Failure::Output { .. }) => {
+                    self.report.is_full = true;
+                    self.failed(number, first, &failure)
+                }
+                written => written,
+            },
             Err(JobError::Cancelled) => {
                 self.report.not_begun += self.task.batch.partitions;
                 Ok(())
             }
             Err(error) => {
                 let partition = first + partition_of(&error).unwrap_or(0);
-                let name = self.task.batch.name(partition);
                 let loss = lock(&self.losses).remove(&partition);
-                let failure = loss.unwrap_or_else(|| failure(error));
-                self.report.failed += self.task.batch.partitions;
-                self.report.exit = self.report.exit.or(failure.exit());
-                self.bar.hidden(|| {
-                    exit::say(&format!("{name}: {failure}"));
-                    if self.task.args.json {
-                        let line = json!({
-                            "witness": name,
-                            "proof_number": number,
-                            "error": failure.to_string(),
-                            "exit_code": failure.exit() as u8,
-                        });
-                        return report::stream(&format!("{line}\n"));
-                    }
-                    Ok(())
-                })?;
-                Ok(())
+                self.failed(number, partition, &loss.unwrap_or_else(|| failure(error)))
             }
         }
+    }
+
+    /// Tells of a proof that came to nothing, by one of its partitions.
+    fn failed(
+        &mut self,
+        number: usize,
+        partition: usize,
+        failure: &Failure,
+    ) -> Result<(), Failure> {
+        let name = self.task.batch.name(partition);
+        self.report.failed += self.task.batch.partitions;
+        self.report.exit = self.report.exit.or(failure.exit());
+        self.bar.hidden(|| {
+            exit::say(&format!("{name}: {failure}"));
+            if !self.task.args.json {
+                return Ok(());
+            }
+            let line = json!({
+                "witness": name,
+                "proof_number": number,
+                "error": failure.to_string(),
+                "exit_code": failure.exit() as u8,
+            });
+            report::stream(&format!("{line}\n"))
+        })
     }
 
     /// Writes all results of a proof, or none, and reports each.
