@@ -40,6 +40,11 @@ impl GpuUse {
         }
     }
 
+    /// The device's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// By one proof, of which so much was staged before its section.
     pub(super) fn with_proof(mut self, tier: Tier, recorder: &Recorder) -> Self {
         let timeline = recorder.timeline().inspect_err(|error| {

@@ -202,6 +202,10 @@ impl<'a> Engine<'a> {
             }
             proofs => proofs?,
         };
+        if !used.is_empty() {
+            let names: Vec<&str> = used.iter().map(GpuUse::name).collect();
+            device.used = names.join(", ");
+        }
         let names = gpus.iter().map(device::name_of);
         Ok(Self {
             proofs: Arc::new(proofs),
@@ -333,12 +337,25 @@ fn proofs<'a>(
         _ => Proofs::on_gpus(material.verifier()?),
     };
     let mut used = Vec::new();
+    let mut too_small = None;
     for gpu in gpus {
-        let prover = material.prover_on(gpu, loader)?;
-        used.push(GpuUse::of(gpu, &prover));
-        proofs = proofs.with_gpu(gpu, prover);
+        match material.prover_on(gpu, loader) {
+            Ok(prover) => {
+                used.push(GpuUse::of(gpu, &prover));
+                proofs = proofs.with_gpu(gpu, prover);
+            }
+            // Another one may be larger.
+            Err(failure @ Failure::OutOfMemory(_)) if gpus.len() > 1 => {
+                tracing::warn!("{} is left out: {failure}", device::name_of(gpu));
+                too_small = Some(failure);
+            }
+            Err(failure) => return Err(failure),
+        }
     }
-    Ok((proofs, used))
+    match too_small {
+        Some(failure) if used.is_empty() => Err(failure),
+        _ => Ok((proofs, used)),
+    }
 }
 
 fn options(args: &ProveArgs, gpus: &[Gpu]) -> Options {

@@ -20,9 +20,9 @@ use crate::keys::KeyKind;
 use crate::load::Loader;
 use crate::prove::material::Material;
 
-/// An emulated GPU and its driver.
-fn gpu() -> (Arc<SimDriver>, Gpu) {
-    let (device, driver) = emulated_at(0, 2 * GIB);
+/// An emulated GPU of this number and its driver.
+fn gpu(ordinal: u32) -> (Arc<SimDriver>, Gpu) {
+    let (device, driver) = emulated_at(ordinal, 2 * GIB);
     (driver, Gpu::new(&device).unwrap())
 }
 
@@ -42,7 +42,7 @@ fn arguments(more: &[&str]) -> ProveArgs {
 
 impl Rig {
     fn new(more: &[&str]) -> Self {
-        let (driver, gpu) = gpu();
+        let (driver, gpu) = gpu(0);
         let args = arguments(more);
         let mut loader = Loader::new(&args.load, false);
         Self {
@@ -60,17 +60,19 @@ impl Rig {
         }
     }
 
+    /// What would prove.
+    fn settle(&mut self) -> Result<&DeviceUsed, Failure> {
+        let (material, gpus) = (&self.material, &self.gpus);
+        let (device, loader) = (&mut self.device, &mut self.loader);
+        Engine::of(&self.args, material, gpus, true, device, loader)?;
+        Ok(&self.device)
+    }
+
     /// A proof, with something done to the driver when the key is there.
     fn prove(&mut self, is_named: bool, then: impl FnOnce(&SimDriver)) -> Result<(), Failure> {
         let (args, material, loader) = (&self.args, &self.material, &mut self.loader);
-        let engine = Engine::of(
-            args,
-            material,
-            &self.gpus,
-            is_named,
-            &mut self.device,
-            loader,
-        )?;
+        let (gpus, device) = (&self.gpus, &mut self.device);
+        let engine = Engine::of(args, material, gpus, is_named, device, loader)?;
         then(&self.driver);
         let proved = one(args, engine, material, &mut self.device, loader);
         self.driver.heal();
@@ -96,6 +98,20 @@ fn a_gpu_without_room_is_given_up_unless_it_was_named() {
         "{}",
         rig.device.reason
     );
+}
+
+/// Of several, one that is too small is left out.
+#[test]
+fn the_larger_of_two_gpus_is_taken_alone() {
+    let mut rig = Rig::new(&["--workers-per-device", "1"]);
+    rig.gpus.push(gpu(1).1);
+    rig.device.used = "cuda:0, cuda:1".to_owned();
+    rig.gpus[0].device().budget().set_limit(MIB / 16);
+    assert_eq!(rig.settle().unwrap().used, "cuda:1");
+    assert_eq!(rig.device.reason, "it works");
+    rig.gpus[1].device().budget().set_limit(MIB / 16);
+    let failure = rig.settle().unwrap_err();
+    assert_eq!(failure.exit(), Exit::OutOfMemory, "{failure}");
 }
 
 /// GP-39: where a proof was made in the end is what the result says.
@@ -135,7 +151,7 @@ fn the_subgroup_of_a_prepared_key_is_checked_on_request() {
     file::write(&key, &mut create("key"), None).unwrap();
     wtns::write(&witness, &mut create("w.wtns")).unwrap();
 
-    let (_, gpu) = gpu();
+    let (_, gpu) = gpu(0);
     let taken = Taken::of_gpus(vec![gpu]);
     let load = |more: &[&str]| {
         let (key, witness) = (path("key"), path("w.wtns"));
