@@ -297,6 +297,7 @@ fn a_batch_whose_results_find_no_room_stops_and_sums_up() {
     let mut command = many.prove(&many.folder);
     command.args(["--threads", "1", "--json", "--out-dir"]);
     command.arg(many.scratch.path("out"));
+    command.arg("--timeline").arg(many.scratch.path("run.json"));
     // Below the length of a proof, in either unit.
     let run = Run::of(limited("-f 1", &command));
     let run = run.expect(
@@ -307,6 +308,8 @@ fn a_batch_whose_results_find_no_room_stops_and_sums_up() {
     let lines: Vec<serde_json::Value> = lines.map(|l| serde_json::from_str(l).unwrap()).collect();
     let (last, errors) = lines.split_last().unwrap();
     assert_eq!(last["proved"], 0);
+    assert!(run.stderr.contains("run.json: cannot write it"), "{run:#?}");
+    assert_eq!(last["timeline_path"], serde_json::Value::Null);
     let failed = last["failed"].as_u64().unwrap();
     assert_eq!(errors.len() as u64, failed);
     assert!((1..10).contains(&failed), "{run:#?}");

@@ -1,12 +1,13 @@
 //! Many proofs with one key: an engine, results as they come. [`session`] hands proofs in and takes
-//! their results, [`report`] tells of them.
+//! their results, [`results`] says where those go, [`report`] tells of them.
 
 mod report;
+mod results;
 mod session;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -22,17 +23,17 @@ use cuzk_sched::{
 };
 
 use self::report::Tally;
+pub(super) use self::results::Results;
 use self::session::Session;
 use super::gpu_use::GpuUse;
 use super::material::Material;
-use super::result::resolved_format;
 use super::witnesses::{self, Entry};
-use crate::args::{InputArgs, ManyArgs, ProofFormat, ProveArgs, usage};
+use crate::args::{InputArgs, ManyArgs, ProveArgs, usage};
 use crate::device::{self, DeviceUsed};
-use crate::exit::Failure;
-use crate::keys::{self, KeyFile, KeyKind};
+use crate::exit::{self, Failure};
+use crate::keys::{self, KeyFile};
 use crate::load::Loader;
-use crate::output::{self, Folder, Output, Target};
+use crate::output::{self, Output, Target};
 use crate::progress::Bar;
 use crate::report::Outcome;
 use crate::{memory, signals};
@@ -122,54 +123,6 @@ impl Batch {
         let list = args.many.witnesses.as_deref();
         list.into_iter()
             .chain(self.entries.iter().map(|entry| entry.path.as_path()))
-    }
-}
-
-/// Where the results of a batch go.
-pub(super) struct Results {
-    format: ProofFormat,
-    /// Proof and public values of each partition; empty where they go to stdout.
-    places: Vec<[PathBuf; 2]>,
-    _folder: Option<Folder>,
-}
-
-impl Results {
-    /// Makes their folder if need be.
-    pub(super) fn of(
-        args: &ProveArgs,
-        batch: &Batch,
-        convention: KeyKind,
-    ) -> Result<Self, Failure> {
-        let format = resolved_format(args, convention);
-        let Some(path) = &args.many.out_dir else {
-            return Ok(Self {
-                format,
-                places: Vec::new(),
-                _folder: None,
-            });
-        };
-        let proof_ending = match format {
-            ProofFormat::Snarkjs => ".proof.json",
-            _ => ".proof.bin",
-        };
-        let place = |partition: usize, ending: &str| match batch.entries.get(partition) {
-            Some(entry) => path.join(entry.result(ending)),
-            None => path.join(format!("{}{ending}", batch.name(partition))),
-        };
-        Ok(Self {
-            format,
-            places: (0..batch.partitions * batch.proofs)
-                .map(|partition| {
-                    [proof_ending, ".public.json"].map(|ending| place(partition, ending))
-                })
-                .collect(),
-            _folder: Some(Folder::make("--out-dir", path)?),
-        })
-    }
-
-    /// As outputs.
-    pub(super) fn targets(&self) -> impl Iterator<Item = Target<'_>> {
-        self.places.iter().flatten().map(|path| in_folder(path))
     }
 }
 
@@ -269,7 +222,12 @@ pub(super) fn run(
     for (file, notes) in notes.values() {
         loader.notes.add(file, notes);
     }
-    write_timeline(&args.many, timeline.as_ref())?;
+    if let Err(failure) = write_timeline(&args.many, timeline.as_ref()) {
+        // The proofs are written: the last line still says of them.
+        exit::say(&failure.to_string());
+        report.exit = report.exit.or(failure.exit());
+        report.is_timeline_lost = true;
+    }
     Ok(report.outcome(task, &options, &gpus, &loader))
 }
 
@@ -383,13 +341,6 @@ fn options(args: &ProveArgs, gpus: &[Gpu]) -> Options {
         };
     }
     options
-}
-
-fn in_folder(path: &Path) -> Target<'_> {
-    Target {
-        flag: "--out-dir",
-        path,
-    }
 }
 
 fn write_timeline(many: &ManyArgs, run: Option<&Run>) -> Result<(), Failure> {

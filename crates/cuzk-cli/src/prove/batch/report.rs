@@ -80,6 +80,8 @@ pub(super) struct Tally {
     pub(super) proved: usize,
     pub(super) failed: usize,
     pub(super) not_begun: usize,
+    /// The timeline could not be written.
+    pub(super) is_timeline_lost: bool,
     /// A result could not be written.
     pub(super) is_full: bool,
     pub(super) proving: Duration,
@@ -104,6 +106,8 @@ impl Tally {
         let proving = self.proving;
         let all = batch.partitions * batch.proofs;
         let not_begun = all - self.proved - self.failed;
+        let timeline = args.many.timeline.as_ref();
+        let timeline = timeline.filter(|_| !self.is_timeline_lost);
         let per_minute = self.proved as f64 / proving.as_secs_f64().max(1e-9) * 60.0;
         let per_minute = (per_minute * 10.0).round() / 10.0;
         let peak_host_bytes = memory::peak_host_bytes();
@@ -125,7 +129,7 @@ impl Tally {
             "partitions_per_minute": per_minute,
             "elapsed_ms": millis(begun.elapsed()),
             "peak_host_bytes": peak_host_bytes,
-            "timeline_path": args.many.timeline.as_ref().map(|path| path.display().to_string()),
+            "timeline_path": timeline.map(|path| path.display().to_string()),
             "notes": loader.notes.texts(),
         });
         let mut lines = Lines::default();

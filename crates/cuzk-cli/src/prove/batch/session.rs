@@ -15,7 +15,8 @@ use cuzk_sched::{
 use serde_json::json;
 
 use super::report::{Line, Tally};
-use super::{Task, failure, in_folder, refused};
+use super::results::in_folder;
+use super::{Task, failure, refused};
 use crate::args::ProofFormat;
 use crate::exit::{self, Failure};
 use crate::output::{self, Output};
