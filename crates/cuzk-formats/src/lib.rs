@@ -52,8 +52,8 @@ pub use container::{SectionInfo, sections};
 pub use detect::{FileKind, guess_format, sniff};
 pub use error::{Error, ErrorClass, ErrorKind, Note, NoteKind, Place};
 pub use model::{
-    CoefficientTable, HBasis, KeyFlavour, Matrix, Proof, ProvingKey, QueryLayout, QueryVariables,
-    R1cs, TooManyEntries, VerifyingKey, Witness,
+    CoefficientTable, HBasis, KeyFlavour, Matrix, PartsMismatch, Proof, ProvingKey, QueryLayout,
+    QueryVariables, R1cs, TooManyEntries, VerifyingKey, Witness,
 };
 pub use options::{LoadOptions, Progress, ProgressFn};
 pub use source::{BytesSource, FileSource, ReadAt};

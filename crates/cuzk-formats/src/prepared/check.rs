@@ -4,7 +4,7 @@ use cuzk_field::{Affine, CurveField, Field as _, Fp, Fr};
 use rayon::prelude::*;
 
 use super::PreparedKey;
-use super::header::Section;
+use super::section::Section;
 use crate::error::{Error, ErrorKind, Place};
 use crate::model::{CoefficientTable, QueryLayout};
 

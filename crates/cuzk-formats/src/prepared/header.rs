@@ -2,6 +2,7 @@
 
 use cuzk_field::{Field as _, Fr, G1Affine, G2Affine, RootGenerator};
 
+use super::section::Section;
 use super::{KeySource, Origin};
 use crate::container::SectionInfo;
 use crate::error::{Error, ErrorKind, Place};
@@ -24,81 +25,6 @@ const G1_BYTES: u64 = size_of::<G1Affine>() as u64;
 const G2_BYTES: u64 = size_of::<G2Affine>() as u64;
 /// Coefficients that 16 bits tell apart.
 const NARROW_MAX: u64 = 1 << 16;
-
-/// A section of a prepared file; the number is its place in the file, from 1.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u32)]
-#[allow(missing_docs, reason = "the table of the module names them")]
-pub enum Section {
-    Hashes = 1,
-    Vital,
-    Ic,
-    AVariables,
-    BVariables,
-    Coefficients,
-    AOffsets,
-    AColumns,
-    AIds,
-    BOffsets,
-    BColumns,
-    BIds,
-    A,
-    B1,
-    L,
-    H,
-    B2,
-}
-
-impl Section {
-    /// All of them, in the order of the file.
-    pub const ALL: [Self; 17] = [
-        Self::Hashes,
-        Self::Vital,
-        Self::Ic,
-        Self::AVariables,
-        Self::BVariables,
-        Self::Coefficients,
-        Self::AOffsets,
-        Self::AColumns,
-        Self::AIds,
-        Self::BOffsets,
-        Self::BColumns,
-        Self::BIds,
-        Self::A,
-        Self::B1,
-        Self::L,
-        Self::H,
-        Self::B2,
-    ];
-
-    /// A short name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hashes => "checksums",
-            Self::Vital => "alpha, beta, gamma, delta",
-            Self::Ic => "IC",
-            Self::AVariables => "variables in A",
-            Self::BVariables => "variables in B",
-            Self::Coefficients => "coefficients",
-            Self::AOffsets => "rows of A",
-            Self::AColumns => "columns of A",
-            Self::AIds => "coefficients of A",
-            Self::BOffsets => "rows of B",
-            Self::BColumns => "columns of B",
-            Self::BIds => "coefficients of B",
-            Self::A => "A",
-            Self::B1 => "B in G1",
-            Self::L => "L",
-            Self::H => "H",
-            Self::B2 => "B in G2",
-        }
-    }
-
-    /// Where errors say that something of it is.
-    pub(super) const fn place(self) -> Place {
-        Place::section(self as u32, self.name())
-    }
-}
 
 /// What the first page says.
 #[derive(Clone, PartialEq, Eq, Debug)]

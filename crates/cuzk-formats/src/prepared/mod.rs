@@ -44,10 +44,12 @@
 mod check;
 mod header;
 mod read;
+mod section;
 mod write;
 
-pub use header::{CHUNK_BYTES, Header, Section, VERSION};
+pub use header::{CHUNK_BYTES, Header, VERSION};
 pub use read::{PreparedFile, Reader, read, read_header};
+pub use section::Section;
 pub use write::write;
 
 use crate::ab_matrices::AbMatrices;

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::PreparedKey;
 use super::check;
-use super::header::{CHUNK_BYTES, Extent, Header, MAGIC, PAGE, Section, damaged};
+use super::header::{CHUNK_BYTES, Extent, Header, MAGIC, PAGE, damaged};
+use super::section::Section;
 use crate::ab_matrices::AbMatrices;
 use crate::checks::unbound_inputs;
 use crate::detect::{FileKind, guess_format};

@@ -6,7 +6,8 @@ use std::io::Write;
 use bytemuck::{bytes_of, cast_slice};
 use rayon::prelude::*;
 
-use super::header::{CHUNK_BYTES, Header, PAGE, Section};
+use super::header::{CHUNK_BYTES, Header, PAGE};
+use super::section::Section;
 use super::{PreparedKey, check};
 use crate::ab_matrices::AbMatrices;
 use crate::error::{Error, ErrorKind};
