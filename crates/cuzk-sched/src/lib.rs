@@ -6,6 +6,27 @@
 //! *finishing* is done on the host. Results come in the order of the partitions, each of them
 //! verified. What is done in a phase is a [`Work`]'s business: [`Proofs`] makes Groth16 proofs.
 //!
+//! ```
+//! use std::sync::Arc;
+//! use cuzk_groth16::{Circuit, Prover, synth};
+//! use cuzk_sched::{DeviceOptions, JobOptions, Options, Place, Proofs, Scheduler, Statement};
+//!
+//! let instance = synth::Instance::new(synth::Shape::Dense, 4, 1)?;
+//! let key = synth::proving_key(&instance.r1cs, synth::KeyFamily::Circom, 2)?;
+//! let proofs = Arc::new(Proofs::new(Prover::new(&key)?, Circuit::R1cs(&instance.r1cs)));
+//! let witness = Arc::new(instance.witness.clone());
+//! std::thread::scope(|scope| {
+//!     let options = Options::new([DeviceOptions::new(Place::Cpu)]);
+//!     let scheduler = Scheduler::start_in(scope, options)?;
+//!     // Two partitions with one witness; `Statement::Load` reads each when its turn comes.
+//!     let partitions = vec![Statement::Witness(witness.clone()), Statement::Witness(witness)];
+//!     let finished = scheduler.submit(&proofs, partitions, JobOptions::default())?.wait()?;
+//!     assert!(finished.outputs.iter().all(|proved| proved.verified));
+//!     Ok::<(), Box<dyn std::error::Error>>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | `scheduler` | [`Scheduler`]: started, given jobs, drained |

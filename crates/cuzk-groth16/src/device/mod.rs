@@ -1,5 +1,22 @@
 //! Proving on a GPU, or on the emulated one.
 //!
+//! A [`Gpu`] is made once for a device, a [`DeviceProver`] once for a key and its circuit; any number of threads prove with
+//! it. Proofs are those of [`crate::Prover`] for equal r and s.
+//!
+//! ```no_run
+//! use cuzk_gpu_mem::{Device, Settings};
+//! use cuzk_groth16::device::{DeviceProver, Gpu};
+//! use cuzk_groth16::{Circuit, ProveOptions, synth};
+//!
+//! let instance = synth::Instance::new(synth::Shape::Porep, 20, 1)?;
+//! let key = synth::proving_key(&instance.r1cs, synth::KeyFamily::Bellman, 2)?;
+//! let gpu = Gpu::new(&Device::open_first(&Settings::default())?)?;
+//! let prover = DeviceProver::new(&gpu, &key, Circuit::R1cs(&instance.r1cs))?;
+//! let proved = prover.prove(&instance.witness, &ProveOptions::default())?;
+//! assert!(proved.verified);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! `docs/proving.md` follows a proof through buffers and streams.
 
 mod cache;

@@ -2,7 +2,7 @@
 //!
 //! The caller owns all memory: transforms work in place on arrays that are lent. A [`DevicePlan`] owns
 //! nothing but its tables, which never change; one serves all sizes up to its own, any number of
-//! threads and streams.
+//! threads and streams. It keeps each stream that has used it.
 //!
 //! On a card kernels come as images, which `cargo xtask ptx` makes; feature `emu` emulates a device instead. What
 //! a program needs beside this crate is `cuzk-gpu-mem`.
