@@ -7,6 +7,7 @@
 
 #include "cuzk/block_scan.cuh"
 #include "cuzk/windows.cuh"
+#include "cuzk/witness.cuh"
 
 using cuzk::Fr;
 using cuzk::u32;
@@ -159,6 +160,43 @@ extern "C" __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) {
         counts[blockIdx.x] = all_ones;
         counts[gridDim.x + blockIdx.x] = all_full;
+    }
+}
+
+// totals[stride k] and totals[stride k + 1] += the set's terms with scalar one, and with any other but zero, of rank
+// bounds.at[k] to bounds.at[k + 1] - 1, for each of at most 63 batches k.
+// Blocks of 256 threads, one a tile. bits, density, density_ranks as for counting; bounds rise; totals
+// (stride (batches - 1) + 2).
+extern "C" __global__ void __launch_bounds__(threads)
+    cuzk_sparse_terms_count_batches(const u64* bits, u32 words, const u32* density, const u32* density_ranks, u32 first,
+                                    u32 end, cuzk::RankBounds bounds, u32 batches, u32 stride, u32* totals) {
+    CUZK_SHARED(u32, counters, 128);
+    if (threadIdx.x < 128) {
+        counters[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    const u32 word = blockIdx.x * 256 + threadIdx.x;
+    const u32 mask = word < words ? word_of_set(density, word, first, end) : 0;
+    if (mask != 0) {
+        const u64 both = bits[word];
+        const u32 rank = rank_of(density_ranks, word, first);
+        const u32 past = rank + static_cast<u32>(__popc(mask));
+        // The last batch that begins at or before the word's first rank, or the first of all.
+        u32 batch = 0;
+        for (u32 step = 32; step != 0; step /= 2) {
+            if (batch + step < batches && bounds.at[batch + step] <= rank) {
+                batch += step;
+            }
+        }
+        for (; batch < batches && bounds.at[batch] < past; ++batch) {
+            const u32 kept = keep_ranks(mask, rank, bounds.at[batch], bounds.at[batch + 1]);
+            atomicAdd(&counters[2 * batch], static_cast<u32>(__popc(static_cast<u32>(both) & kept)));
+            atomicAdd(&counters[2 * batch + 1], static_cast<u32>(__popc(static_cast<u32>(both >> 32) & kept)));
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < 2 * batches && counters[threadIdx.x] != 0) {
+        atomicAdd(&totals[stride * (threadIdx.x / 2) + threadIdx.x % 2], counters[threadIdx.x]);
     }
 }
 

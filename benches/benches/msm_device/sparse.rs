@@ -275,7 +275,7 @@ fn streamed<F: DeviceCurve>(
     let pinned = stream.download(bases, pinned).expect("a copy");
     let pinned = pinned.wait().expect("a copy");
     let witnesses = [witness.view()];
-    let bytes = count_terms_in_scratch_bytes(variables, &batches, sets.len());
+    let bytes = count_terms_in_scratch_bytes(&batches, sets.len());
     let mut scratch = room::<u8>(stream, bytes);
     let counts = host.pinned("counts", 2 * sets.len() * batches.len());
     let counts = count_terms_in(
@@ -334,7 +334,7 @@ fn counts(
     sets: &[BaseSet<'_>],
 ) -> Vec<TermCounts> {
     let variables = witness.bits.len() * 32;
-    let mut scratch = room::<u8>(stream, count_scratch_bytes(variables, sets.len()));
+    let mut scratch = room::<u8>(stream, count_scratch_bytes(sets.len()));
     let host = bench.device.host();
     let pinned = host.pinned("counts", 2 * sets.len()).expect("memory");
     let scratch = scratch.view_mut();

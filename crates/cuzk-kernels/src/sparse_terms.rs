@@ -7,6 +7,7 @@ use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
 use crate::bucket_sort::Scalars;
 use crate::declare::kernels;
+use crate::device_type::DeviceType;
 use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
 use crate::lengths::exactly;
@@ -36,6 +37,11 @@ kernels! {
     COUNT = cuzk_sparse_terms_count[THREADS](
         bits: Ptr<u64>, words: u32, density: Ptr<u32>, density_ranks: Ptr<u32>, first: u32, end: u32,
         first_rank: u32, end_rank: u32, counts: PtrMut<u32>,
+    );
+    /// See [`count_batches`].
+    COUNT_BATCHES = cuzk_sparse_terms_count_batches[THREADS](
+        bits: Ptr<u64>, words: u32, density: Ptr<u32>, density_ranks: Ptr<u32>, first: u32, end: u32,
+        bounds: RankBounds, batches: u32, stride: u32, totals: PtrMut<u32>,
     );
     /// See [`list`].
     LIST = cuzk_sparse_terms_list[THREADS](
@@ -272,6 +278,81 @@ pub fn count(
             ((&starts).into(), (&totals).into(), tile_count as u32),
         )
     }
+}
+
+/// Batches that one launch counts.
+const BATCHES: usize = 63;
+
+/// `cuzk::RankBounds`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct RankBounds([u32; BATCHES + 1]);
+
+// SAFETY: `repr(C)`, plain data without padding, as in kernels/include/cuzk/witness.cuh.
+unsafe impl DeviceType for RankBounds {
+    fn c_type() -> String {
+        "cuzk::RankBounds".to_owned()
+    }
+}
+
+/// Adds to `totals[stride * k]` how many of the set's variables with bases from `bounds[k]` to `bounds[k + 1]` are one, and to
+/// the element behind it how many are neither zero nor one; `bounds` rise.
+pub fn count_batches(
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    witness: PackedWitness<'_>,
+    set: &BaseSet<'_>,
+    bounds: &[u32],
+    stride: usize,
+    mut totals: DeviceViewMut<'_, u32>,
+) -> Result<()> {
+    let entry = COUNT_BATCHES.declaration().entry;
+    witness.check(entry, 0)?;
+    let words = witness.bits.len();
+    let (density, density_ranks, first, end) = members(entry, set, words)?;
+    let batches = bounds.len().saturating_sub(1);
+    if batches == 0 || words == 0 {
+        return Ok(());
+    }
+    let rising = bounds.is_sorted_by(|a, b| a <= b);
+    exactly(entry, "bounds that rise", 1, usize::from(rising))?;
+    exactly(entry, "elements of a batch's totals", stride.max(2), stride)?;
+    exactly(entry, "totals", stride * (batches - 1) + 2, totals.len())?;
+    let _guards = (
+        witness.bits.on(stream)?,
+        members_on(set, stream)?,
+        totals.on(stream)?,
+    );
+    for begin in (0..batches).step_by(BATCHES) {
+        let count = BATCHES.min(batches - begin);
+        let mut ranks = RankBounds([0; BATCHES + 1]);
+        for (rank, base) in ranks.0.iter_mut().zip(&bounds[begin..=begin + count]) {
+            *rank = base.saturating_sub(set.first_base);
+        }
+        let totals = totals.reborrow().slice(stride * begin..);
+        // SAFETY: bits and density have `words` words; `totals` has two counts every `stride` elements for each batch; the
+        // guards keep all buffers.
+        unsafe {
+            COUNT_BATCHES.launch(
+                launcher,
+                stream,
+                Shape::blocks(tiles(words * WORD) as u32, THREADS),
+                (
+                    (&witness.bits).into(),
+                    words as u32,
+                    density,
+                    density_ranks,
+                    first,
+                    end,
+                    ranks,
+                    count as u32,
+                    stride as u32,
+                    (&totals).into(),
+                ),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the terms of a set go, in the order of the variables. Terms beyond the lengths are left out.

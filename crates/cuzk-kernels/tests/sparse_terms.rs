@@ -7,8 +7,8 @@ use cuzk_field::{Fr, Scalar};
 use cuzk_gpu_mem::DeviceBuf;
 use cuzk_kernels::bucket_sort::Scalars;
 use cuzk_kernels::sparse_terms::{
-    ALL_BASES, BaseSet, ListTarget, Members, PackTarget, TILE, bitmap, count, list, ones_offsets,
-    pack, tiles,
+    ALL_BASES, BaseSet, ListTarget, Members, PackTarget, TILE, bitmap, count, count_batches, list,
+    ones_offsets, pack, tiles,
 };
 use cuzk_kernels::witness::PackedWitness;
 use cuzk_testkit::device::Rig;
@@ -154,6 +154,31 @@ fn check_list(
     .unwrap();
     let found = rig.download(&totals);
     let what = format!("{name}, {range:?}");
+    // The same by batches, this one in the middle.
+    let end = range.end.max(range.start);
+    let bounds = [0, range.start, range.start, end, u32::MAX];
+    let mut batches = rig.upload(&[0_u32; 14]);
+    let counts = batches.view_mut().slice(..14);
+    count_batches(
+        &*rig.launcher,
+        &rig.stream,
+        witness.view(),
+        set,
+        &bounds,
+        4,
+        counts,
+    )
+    .unwrap();
+    let by_batch = rig.download(&batches);
+    assert_eq!(by_batch[8..10], found, "{what}");
+    assert_eq!(by_batch[4..6], [0, 0], "{what}");
+    let all = |kind: fn(&Scalar) -> bool| with_base.iter().filter(|(_, v)| kind(v)).count() as u32;
+    let sum = |kind: usize| (0..4).map(|batch| by_batch[4 * batch + kind]).sum::<u32>();
+    assert_eq!(
+        [sum(0), sum(1)],
+        [all(Scalar::is_one), all(is_full)],
+        "{what}"
+    );
     assert_eq!(found, [ones.len() as u32, rest.len() as u32], "{what}");
     let mut ones_found = rig.room(ones.len());
     let mut bases_found = rig.room(bases.len());
@@ -221,6 +246,30 @@ fn listed(rig: &Rig) {
             ] {
                 check_list(rig, &witness, &set, &with_base, range, name);
             }
+            // More batches than one launch counts.
+            let bounds: Vec<u32> = (0..=150).map(|batch| 990 + 7 * batch).collect();
+            let in_batch = |batch: usize, kind: fn(&Scalar) -> bool| {
+                let bases = bounds[batch]..bounds[batch + 1];
+                let inside = with_base.iter().filter(|(base, _)| bases.contains(base));
+                inside.filter(|(_, value)| kind(value)).count() as u32
+            };
+            let expected: Vec<u32> = (0..150)
+                .flat_map(|batch| [in_batch(batch, Scalar::is_one), in_batch(batch, is_full)])
+                .collect();
+            let mut totals = rig.upload(&[0_u32; 300]);
+            let counts = totals.view_mut();
+            let launcher = &*rig.launcher;
+            count_batches(
+                launcher,
+                &rig.stream,
+                witness.view(),
+                &set,
+                &bounds,
+                2,
+                counts,
+            )
+            .unwrap();
+            assert_eq!(rig.download(&totals), expected, "{name}");
         }
         let totals = rig.upload(&all_totals);
         let mut offsets = rig.room(densities.len() + 1);

@@ -17,6 +17,11 @@ struct Witness {
     u32 full_count;
 };
 
+// Where batches of bases begin, as ranks in a base set; the next one is the end of the last.
+struct RankBounds {
+    u32 at[64];
+};
+
 // The list entry of the variable at `bit` of a word, which has one; the last one where the ranks lead astray.
 CUZK_FN Fr full_value(const Witness& witness, u32 word, u32 full_bits, u32 bit) {
     const u32 before = full_bits & ((1u << bit) - 1);

@@ -250,10 +250,10 @@ impl SparseSums {
         let streamed: Vec<BaseSet<'_>> = streamed.into_iter().map(|(_, set)| set).collect();
         let streamed_bytes =
             [(&self.cut_g1, streamed.len()), (&self.cut_g2, 1)].map(|(cut, sets)| {
-                let bytes = |cut| count_terms_in_scratch_bytes(self.variables, cut, sets);
+                let bytes = |cut| count_terms_in_scratch_bytes(cut, sets);
                 cut.as_ref().map_or(0, bytes)
             });
-        let bytes = count_scratch_bytes(self.variables, sets.len())
+        let bytes = count_scratch_bytes(sets.len())
             .max(streamed_bytes[0])
             .max(streamed_bytes[1]);
         let mut scratch = secret(cx, "counts", bytes)?;

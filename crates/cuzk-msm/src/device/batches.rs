@@ -12,7 +12,7 @@ use super::run::check;
 /// Bytes of the first batch of sparse sums: 64 MB are on the device in 1.2 ms, in which nothing is computed.
 const SPARSE_FIRST_BYTES: u64 = 64 << 20;
 /// Bytes of a batch of sparse sums at most: they wait for the bus, so what matters is what is left to do behind the last.
-const SPARSE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=512 << 20;
+const SPARSE_BYTES: std::ops::RangeInclusive<u64> = 16 << 20..=512 << 20;
 /// The share of the scratch that two batches of sparse sums take.
 const SPARSE_SHARE: u64 = 4;
 

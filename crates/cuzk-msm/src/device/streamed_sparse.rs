@@ -20,6 +20,10 @@ use super::streamed::existing_of;
 use super::term_lists::{Lists, TermCounts, base_range};
 use super::tuning;
 
+/// The share of the scratch that the kept sums of buckets take at most: the bus is waited for, so narrower windows cost
+/// less than smaller batches.
+const KEPT_SHARE: usize = 4;
+
 /// How the sums of several witnesses and base sets, which are parts of one array of bases, are computed while that array
 /// crosses the bus once.
 #[derive(Debug)]
@@ -76,9 +80,11 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
         // Windows are those of a whole sum.
         let whole = |sum: usize| counts.iter().map(|counts| counts[sum].rest).sum::<usize>();
         let longest = (0..sums).map(whole).max().unwrap_or(0);
-        let tuning = tuning::tuning(device, longest);
         let own = batches.buffer_bytes::<F>() + Lists::bytes(words, sums, rest);
         let left = limit.saturating_sub(own);
+        let vectors = terms.vectors.iter().filter(|len| **len > 0).count();
+        let most = left / KEPT_SHARE / (vectors.max(1) * size_of::<Affine<F>>());
+        let tuning = tuning::within_buckets(device, longest, most);
         let (keep, order) = (Keep::ToTheEnd, Order::Sequence);
         let layout = Layout::new(device, &tuning, &terms, keep, order, left);
         let mut layout = layout.map_err(|error| match error {

@@ -51,15 +51,14 @@ fn starts_len(words: usize) -> usize {
     2 * sparse_terms::tiles(words * WORD)
 }
 
-/// Bytes of scratch that [`count_terms`] wants for a witness of so many variables.
-pub fn count_scratch_bytes(variables: usize, sets: usize) -> usize {
-    Carve::bytes_of::<u32>(starts_len(variables.div_ceil(WORD))) + Carve::bytes_of::<u32>(2 * sets)
+/// Bytes of scratch that [`count_terms`] wants for so many sets.
+pub fn count_scratch_bytes(sets: usize) -> usize {
+    Carve::bytes_of::<u32>(2 * sets)
 }
 
-/// Bytes of scratch that [`count_terms_in`] wants for witnesses of so many variables each, and so many pairs of witness
-/// and set.
-pub fn count_terms_in_scratch_bytes(variables: usize, batches: &Batches, sums: usize) -> usize {
-    count_scratch_bytes(variables, batches.len() * sums)
+/// Bytes of scratch that [`count_terms_in`] wants for so many pairs of witness and set.
+pub fn count_terms_in_scratch_bytes(batches: &Batches, sums: usize) -> usize {
+    count_scratch_bytes(batches.len() * sums)
 }
 
 /// Counts the terms of each set, which [`SparsePlan::new`](super::SparsePlan::new) wants to know. Put it on the stream as
@@ -73,7 +72,8 @@ pub fn count_terms(
     counts: PinnedBuf<u32>,
 ) -> Result<PendingCounts> {
     let queue = Queue { launcher, stream };
-    count_ranges(queue, &[ALL_BASES], &[witness], sets, scratch, counts)
+    let bounds = [ALL_BASES.start, ALL_BASES.end];
+    count_batches(queue, &bounds, &[witness], sets, scratch, counts)
 }
 
 /// Counts the terms of each witness and set in each batch of the array of bases, which
@@ -89,47 +89,43 @@ pub fn count_terms_in(
     counts: PinnedBuf<u32>,
 ) -> Result<PendingCounts> {
     let queue = Queue { launcher, stream };
-    let ranges: Vec<Range<u32>> = batches.ranges().iter().map(base_range).collect();
-    count_ranges(queue, &ranges, witnesses, sets, scratch, counts)
+    let starts = batches.ranges().iter().map(|range| range.start);
+    let bounds: Vec<u32> = starts.chain([batches.bases()]).map(base_index).collect();
+    count_batches(queue, &bounds, witnesses, sets, scratch, counts)
 }
 
 /// Plans are for fewer bases than 2^30.
-pub(super) fn base_range(range: &Range<usize>) -> Range<u32> {
-    let index = |base: usize| u32::try_from(base).unwrap_or(u32::MAX);
-    index(range.start)..index(range.end)
+fn base_index(base: usize) -> u32 {
+    u32::try_from(base).unwrap_or(u32::MAX)
 }
 
-fn count_ranges(
+pub(super) fn base_range(range: &Range<usize>) -> Range<u32> {
+    base_index(range.start)..base_index(range.end)
+}
+
+fn count_batches(
     queue: Queue<'_>,
-    ranges: &[Range<u32>],
+    bounds: &[u32],
     witnesses: &[PackedWitness<'_>],
     sets: &[BaseSet<'_>],
     scratch: DeviceViewMut<'_, u8>,
     counts: PinnedBuf<u32>,
 ) -> Result<PendingCounts> {
     let Queue { launcher, stream } = queue;
-    let words = witnesses.iter().map(|witness| witness.bits.len()).max();
     let mut carve = Carve::new(scratch);
-    let mut starts = carve.take("starts of tiles", starts_len(words.unwrap_or(0)))?;
-    let terms = ranges.len() * witnesses.len() * sets.len();
-    let mut totals = carve.take("counts of terms", 2 * terms)?;
-    let mut first = 0;
-    for range in ranges {
-        for witness in witnesses {
-            let len = starts_len(witness.bits.len());
-            for set in sets {
-                sparse_terms::count(
-                    launcher,
-                    stream,
-                    *witness,
-                    set,
-                    range,
-                    starts.reborrow().slice(..len),
-                    totals.reborrow().slice(first..first + 2),
-                )?;
-                first += 2;
-            }
-        }
+    let stride = 2 * witnesses.len() * sets.len();
+    let batches = bounds.len() - 1;
+    let mut totals = carve.take::<u32>("counts of terms", batches * stride)?;
+    stream.fill(totals.reborrow(), 0)?;
+    let pairs = witnesses
+        .iter()
+        .flat_map(|witness| sets.iter().map(move |set| (*witness, set)));
+    for (index, (witness, set)) in pairs.enumerate() {
+        let first = 2 * index;
+        let counts = totals
+            .reborrow()
+            .slice(first..first + stride * (batches - 1) + 2);
+        sparse_terms::count_batches(launcher, stream, witness, set, bounds, stride, counts)?;
     }
     let transfer = stream.download(totals.as_view(), counts)?;
     Ok(PendingCounts { transfer })
@@ -147,7 +143,8 @@ impl<'a> Lists<'a> {
     /// Bytes, for witnesses of so many words, so many pairs of witness and set, and so many terms that are neither zero nor
     /// one.
     pub(super) fn bytes(words: usize, sums: usize, rest: usize) -> usize {
-        count_scratch_bytes(words * WORD, sums)
+        Carve::bytes_of::<u32>(starts_len(words))
+            + Carve::bytes_of::<u32>(2 * sums)
             + Carve::bytes_of::<u32>(rest)
             + Carve::bytes_of::<Scalar>(rest)
     }
@@ -166,7 +163,8 @@ impl<'a> Lists<'a> {
         })
     }
 
-    /// Lists the terms whose bases lie in a range, as counted; ones as the first entries of `arrays`.
+    /// Lists the terms whose bases lie in a range, as counted; ones as the first entries of `arrays`. Sets with none are not
+    /// looked at.
     pub(super) fn make<F: DeviceCurve>(
         &mut self,
         queue: Queue<'_>,
@@ -181,7 +179,11 @@ impl<'a> Lists<'a> {
         let pairs = witnesses
             .iter()
             .flat_map(|witness| sets.iter().map(move |set| (*witness, set)));
+        stream.fill(self.totals.reborrow(), 0)?;
         for (index, ((witness, set), counts)) in pairs.zip(counts).enumerate() {
+            if counts.ones + counts.rest == 0 {
+                continue;
+            }
             sparse_terms::count(
                 launcher,
                 stream,

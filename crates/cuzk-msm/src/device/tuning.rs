@@ -70,7 +70,7 @@ impl Cost {
         let all = (windows.count() * windows.multiples()) as usize;
         Self {
             digits: terms * all,
-            buckets: windows.first_bucket(windows.count()),
+            buckets: buckets(windows),
             reductions: if windows.wide() == windows.count() {
                 1
             } else {
@@ -121,9 +121,36 @@ pub(super) fn tuning(device: &DeviceInfo, terms: usize) -> Tuning {
     Tuning::of(Windows::new(count))
 }
 
+/// The choice for sums of `terms` terms, or if that has more buckets than `most_buckets`, so many windows that there are no
+/// more, if there are such.
+pub(super) fn within_buckets(device: &DeviceInfo, terms: usize, most_buckets: usize) -> Tuning {
+    let first = tuning(device, terms).windows.count();
+    let mut windows = (first..=Windows::MAX_COUNT).map(Windows::new);
+    let fitting = windows.find(|windows| buckets(windows) <= most_buckets);
+    Tuning::of(fitting.unwrap_or(Windows::new(Windows::MAX_COUNT)))
+}
+
+fn buckets(windows: &Windows) -> usize {
+    windows.first_bucket(windows.count())
+}
+
 #[cfg(test)]
 mod tests {
+    use cuzk_gpu_mem::GIB;
+
     use super::*;
+
+    #[test]
+    fn windows_have_no_more_buckets_than_allowed() {
+        let device = DeviceInfo::simulated(GIB);
+        for most in [usize::MAX, 200_000, 20_000, 2_000] {
+            let windows = within_buckets(&device, 1 << 20, most).windows;
+            assert!(buckets(&windows) <= most);
+            assert!(windows.count() == 17 || buckets(&Windows::new(windows.count() - 1)) > most);
+        }
+        let least = within_buckets(&device, 1 << 20, 0).windows;
+        assert_eq!(least.count(), Windows::MAX_COUNT);
+    }
 
     /// Where the rule was made, it chooses what was measured, or what costs within 3% of it.
     #[test]

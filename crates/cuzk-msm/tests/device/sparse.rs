@@ -127,7 +127,7 @@ impl<F: DeviceCurve> Sets<F> {
 
 fn counts(rig: &Rig, witness: &Witness, sets: &[BaseSet<'_>]) -> Vec<TermCounts> {
     let variables = witness.bits.len() * 32;
-    let mut scratch = rig.room::<u8>(count_scratch_bytes(variables, sets.len()));
+    let mut scratch = rig.room::<u8>(count_scratch_bytes(sets.len()));
     let pinned = rig
         .device()
         .host()
@@ -317,7 +317,7 @@ fn run_streamed<F: DeviceCurve>(
     let packed: Vec<PackedWitness<'_>> = witnesses.iter().map(Witness::view).collect();
     let variables = witnesses[0].bits.len() * 32;
     let sums = views.len() * packed.len();
-    let bytes = count_terms_in_scratch_bytes(variables, batches, sums);
+    let bytes = count_terms_in_scratch_bytes(batches, sums);
     let mut scratch = rig.room::<u8>(bytes);
     let counts = host.pinned("counts", 2 * sums * batches.len()).unwrap();
     let scratch = scratch.view_mut();
