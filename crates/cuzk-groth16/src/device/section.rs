@@ -1,5 +1,7 @@
 //! The compute section of a proof: rows, quotient, sums.
 
+use std::panic::resume_unwind;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use cuzk_field::Fr;
@@ -77,6 +79,11 @@ impl Pace<'_> {
         }
         Ok(())
     }
+}
+
+/// What a thread came to.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 impl DeviceProver<'_, '_> {
@@ -181,41 +188,33 @@ impl DeviceProver<'_, '_> {
             let scratch = scratch_beside_h.insert(secret(cx, "witness sums", scratch_bytes)?);
             lent_scratch = Some(scratch.view_mut().lend(&streams_beside)?);
         }
-        let mut scratch_bytes = scratch_bytes;
-        if let Some(scratch) = &mut lent_scratch {
-            // The H sum is behind the quotient, these are beside both.
-            let scratch = scratch.view_mut();
-            let begun = spans.around("witness sums", beside, || {
-                sums.begin(
-                    cx,
-                    gpu,
-                    key,
-                    beside,
-                    witness_uploads,
-                    view,
-                    &counts,
-                    scratch,
-                )
+        // Each by a thread of its own: what a stream has been given and not begun is limited, and who gives it more
+        // waits. Behind thousands of launches for one sum the other would begin when that is nearly over.
+        let (begun, h) = std::thread::scope(|threads| {
+            let witness_sums = lent_scratch.as_mut().map(|scratch| {
+                let (scratch, spans, counts) = (scratch.view_mut(), &spans, &counts);
+                threads.spawn(move || {
+                    spans.around("witness sums", beside, || {
+                        let uploads = witness_uploads;
+                        sums.begin(cx, gpu, key, beside, uploads, view, counts, scratch)
+                    })
+                })
             });
-            match begun {
-                // More full values in one place than was likely: behind all else there is more room.
-                Err(super::Error::Msm(Msm::TooLittleScratch { .. })) => {
-                    let all = sums.section_bytes(input_beside);
-                    scratch_bytes = usize::try_from(all).unwrap_or(usize::MAX);
-                }
-                begun => {
-                    let (witness, h) = (begun?, h.into_view());
-                    let h = spans
-                        .around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
-                    return Ok(PendingSums { h, witness });
-                }
+            let h = h.into_view();
+            let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h));
+            (witness_sums.map(joined), h)
+        });
+        let h = h?;
+        let scratch_bytes = match begun {
+            // More full values in one place than was likely: behind all else there is more room.
+            Some(Err(super::Error::Msm(Msm::TooLittleScratch { .. }))) => {
+                usize::try_from(sums.section_bytes(input_beside)).unwrap_or(usize::MAX)
             }
-        }
+            Some(begun) => return Ok(PendingSums { h, witness: begun? }),
+            None => scratch_bytes,
+        };
         drop(lent_scratch);
-        drop((scratch_beside, scratch_beside_h));
-        let h = h.into_view();
-        let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h))?;
-        drop(a);
+        drop((scratch_beside, scratch_beside_h, a));
         pace.reach(&quotient_done)?;
         let mut scratch = secret::<u8>(cx, "witness sums", scratch_bytes)?;
         let witness = spans.around("witness sums", stream, || {

@@ -41,6 +41,8 @@ fn nothing_stays_on_the_device(gpu: &Gpu, is_card: bool) {
     let Instance { r1cs, witness } = Instance::new(Shape::Porep, 3, 2).unwrap();
     let key = proving_key(&r1cs, KeyFamily::Bellman, 1).unwrap();
     let held = || held(gpu);
+    // Tables of tests before.
+    gpu.forget_tables();
     gpu.keys().synchronize().unwrap();
     let before = held();
     let prover = DeviceProver::new(gpu, &key, Circuit::R1cs(&r1cs)).unwrap();
@@ -121,6 +123,9 @@ fn keys_share_a_budget(gpu: &Gpu, is_card: bool) {
     let keys = [1, 2].map(|seed| proving_key(&r1cs, KeyFamily::Bellman, seed).unwrap());
     let circuit = || Circuit::R1cs(&r1cs);
     let cache = KeyCache::new(gpu);
+    // Tables of tests before.
+    gpu.forget_tables();
+    gpu.keys().synchronize().unwrap();
     let (before, limit) = (held(gpu), gpu.device().budget().state().limit);
     let first = cache.prover(&keys[0], circuit()).unwrap();
     let with_one = held(gpu);

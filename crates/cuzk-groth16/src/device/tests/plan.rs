@@ -1,8 +1,14 @@
 //! Plans for keys, on paper.
 
-use cuzk_gpu_mem::{DeviceInfo, GIB};
+use std::sync::Arc;
+
+use cuzk_gpu_mem::driver::SimDriver;
+use cuzk_gpu_mem::{Device, DeviceInfo, GIB, Settings};
+use cuzk_msm::device::Streams;
 use cuzk_ntt::device::QuotientForm;
 
+use crate::device::sums::{Beside, Known, SumsPlan, Turn};
+use crate::device::witness_sums::WitnessTerms;
 use crate::device::{Error, KeyPlan, KeySizes, Part, Placement, Residency};
 
 /// A PoRep partition's, as `docs/proving.md` has them.
@@ -117,4 +123,40 @@ fn room_for_other_keys_is_left_alone() {
     assert!(plan.device_bytes() + other <= all);
     assert!(matches!(plan.residency(), Residency::Hot(_)));
     assert!(plan.residency().to_string().starts_with("hot B2+"));
+}
+
+/// The bus is what a streamed key waits for, so its sums begin before the quotient where that leaves them room for large
+/// batches, else beside the H sum.
+#[test]
+fn streamed_sums_have_a_turn_beside_all_else() {
+    let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default()).unwrap();
+    let streams = Arc::new(Streams::new(&device).unwrap());
+    let sizes = porep(27);
+    let key = KeyPlan::of_parts(&card(), &sizes, &[]).unwrap();
+    let array = 32_u64 << 27;
+    for (arrays, room, turn) in [
+        (3, 40_000, Turn::BesideAll),
+        (3, 13_200, Turn::BesideH),
+        (3, 12_400, Turn::BesideH),
+        (2, 13_200, Turn::BesideAll),
+    ] {
+        let (variables, room) = (sizes.num_variables, room << 20);
+        let terms = WitnessTerms {
+            variables,
+            ones: variables / 2,
+            full: variables / 100,
+        };
+        let known = Known {
+            info: &card(),
+            streams: &streams,
+            sizes: &sizes,
+            key: &key,
+            terms,
+        };
+        let quotient = arrays * array;
+        let beside = Beside { array, quotient };
+        let plan = SumsPlan::new(known, beside, room).unwrap();
+        assert_eq!(plan.turn, turn, "{arrays} arrays in {room}");
+        assert!(plan.section_bytes(beside) <= room);
+    }
 }
