@@ -126,7 +126,6 @@ impl<F: DeviceCurve> Sets<F> {
 }
 
 fn counts(rig: &Rig, witness: &Witness, sets: &[BaseSet<'_>]) -> Vec<TermCounts> {
-    let variables = witness.bits.len() * 32;
     let mut scratch = rig.room::<u8>(count_scratch_bytes(sets.len()));
     let pinned = rig
         .device()
