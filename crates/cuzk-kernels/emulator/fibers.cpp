@@ -10,6 +10,7 @@
 #include "context.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define CUZK_ADDRESS_SANITIZER 1
 #endif
@@ -48,6 +49,10 @@ void* map_stack(size_t page) {
         fputs("cuzk emulator: no memory for the stacks of threads\n", stderr);
         abort();
     }
+#ifdef CUZK_ADDRESS_SANITIZER
+    // An abandoned frame's marks outlive its stack, and this one may lie where that did.
+    __asan_unpoison_memory_region(static_cast<char*>(stack) + page, STACK_BYTES);
+#endif
     return static_cast<char*>(stack) + page;
 }
 
