@@ -17,7 +17,8 @@ const GOOD_LOG_COLUMNS: u32 = 10;
 
 /// Digits of a column, where scalars are random and many: the fewer columns, the longer the runs that a tile leaves in
 /// each, and the tiles of one column write close to each other. H200, all windows of 2^24 scalars: columns of 2^14, 2^15,
-/// 2^16 digits take 3.64, 3.00, 2.79 ms; of 2^26: of 2^15, 2^16, 2^17 digits 15.4, 12.7, 14.9.
+/// 2^16 digits, 2^9, 2^10, 2^11 buckets, take 3.70, 3.05, 2.83 ms; of 2^26: of 2^15, 2^16, 2^17 digits, 2^10, 2^11, 2^12
+/// buckets 15.7, 12.9, 15.1.
 const COLUMN_DIGITS: usize = 1 << 16;
 /// log2 of the columns from which on they have as many digits, rather than three quarters of a tile.
 const FEW_LOG_COLUMNS: u32 = 6;
@@ -45,21 +46,22 @@ impl SortShape {
     /// than 2^32.
     pub fn new(windows: Windows, parts: Vec<PartShape>) -> Result<Self> {
         let largest = parts.iter().map(|part| part.scalars).max().unwrap_or(0);
-        let narrow = windows.width() - 1;
+        // log2 of the buckets of a wide window: the choice is made for these.
+        let most = windows.width() - 1;
         let wanted = wanted_log_columns(largest * windows.multiples() as usize);
         // Within the tables, and as far as can be within what is best.
         let high_bits = wanted
-            .max(narrow.saturating_sub(GOOD_LOG_BUCKETS))
+            .max(most.saturating_sub(GOOD_LOG_BUCKETS))
             .min(GOOD_LOG_COLUMNS)
-            .max(narrow.saturating_sub(MAX_LOG_BUCKETS))
-            .clamp(1, narrow.min(MAX_LOG_COLUMNS));
+            .max(most.saturating_sub(MAX_LOG_BUCKETS))
+            .clamp(1, most.min(MAX_LOG_COLUMNS));
         let mut shape = Self {
             windows,
-            low_bits: narrow - high_bits,
+            low_bits: most - high_bits,
             parts,
         };
         while (0..shape.parts.len()).any(|part| shape.columns_of(part) > MAX_COLUMNS)
-            && shape.low_bits < MAX_LOG_BUCKETS.min(narrow - 1)
+            && shape.low_bits < MAX_LOG_BUCKETS.min(most - 1)
         {
             shape.low_bits += 1;
         }
@@ -165,5 +167,40 @@ impl SortShape {
             + Carve::bytes_of::<u32>(self.max_tiles() << self.low_bits)
             + Carve::bytes_of::<u32>(self.max_entries())
             + Carve::bytes_of::<u16>(self.max_entries())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The columns that took least on an H200, of those that were tried (`docs/measurements.md`): buckets of a column by sums
+    /// of so many terms in so many windows.
+    #[test]
+    fn columns_are_those_that_were_fastest() {
+        for (log_terms, windows, log_buckets) in [
+            (20, 17, 8),
+            (22, 15, 10),
+            (24, 13, 11),
+            (26, 12, 11),
+            (27, 12, 11),
+            (28, 12, 11),
+        ] {
+            let part = PartShape {
+                scalars: 1 << log_terms,
+                windows: 0..windows,
+            };
+            // All windows of 2^28 have too many entries for one sort; a slab has some of them.
+            let part = match log_terms {
+                28 => PartShape {
+                    windows: 0..3,
+                    ..part
+                },
+                _ => part,
+            };
+            let shape = SortShape::new(Windows::new(windows), vec![part]).unwrap();
+            assert_eq!(shape.low_bits, log_buckets, "2^{log_terms}");
+            assert!(shape.columns_of(0) <= MAX_COLUMNS);
+        }
     }
 }
