@@ -430,7 +430,7 @@ fn reduction<F: DeviceCurve>(
     buckets: usize,
 ) {
     let info = bench.device.info().clone();
-    let plain = ReducePlan::<F>::new(&info, count, buckets).expect("a plan");
+    let plain = ReducePlan::<F>::new(&info, &[(count, buckets)]).expect("a plan");
     let trees = plain.clone().with_trees(&info, 8 << 30).expect("a plan");
     let sums = known.points.view().slice(..count * buckets);
     let mut out = run.room::<Xyzz<F>>(count);

@@ -1,6 +1,8 @@
 //! `kernels/src/bucket_reduce_g1.cu` and `bucket_reduce_g2.cu`: sums of the buckets of windows, weighted with
 //! their numbers. `kernels/include/cuzk/bucket_reduce.cuh` has the terms.
 
+use std::ops::Range;
+
 use cuzk_field::{Affine, Fp, Fp2, Xyzz};
 use cuzk_gpu_mem::{DeviceView, DeviceViewMut, Stream};
 
@@ -9,7 +11,7 @@ use crate::declare::{Kernel, kernels};
 use crate::device_type::{Ptr, PtrMut};
 use crate::error::Result;
 use crate::launcher::{Launcher, Shape};
-use crate::lengths::exactly;
+use crate::lengths::{at_most, exactly};
 
 /// Threads of a block, but of [`weigh`].
 const THREADS: u32 = 128;
@@ -103,7 +105,7 @@ group! { g2, Fp2, "bucket_reduce_g2", 64,
     cuzk_bucket_reduce_g2_join
 }
 
-/// How each of some windows is cut: `rows` of `2^log_columns` buckets, the last maybe shorter, and lines in
+/// How each of some windows is cut: `rows` of `2^log_columns` buckets, the last ones maybe shorter, and lines in
 /// parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
@@ -117,7 +119,7 @@ impl Grid {
     /// Elements of any of the arrays at most: they are numbered in 31 bits.
     const MAX: usize = (1 << 31) - 1;
 
-    /// `windows` of `buckets` each, 1 at least; a thread adds up `part` of them, 1 at least.
+    /// `windows` of `buckets` each, 1 at least, or fewer; a thread adds up `part` of them, 1 at least.
     ///
     /// # Panics
     /// When there is no bucket, `part` is 0, or an array would have 2^31 elements.
@@ -165,12 +167,38 @@ impl Grid {
         self.columns().min(self.buckets).max(self.rows())
     }
 
+    /// Fails where windows are not of this grid.
+    fn holds(&self, entry: &'static str, equal: &EqualWindows) -> Result<()> {
+        at_most(entry, "buckets of a window", self.buckets, equal.buckets)?;
+        let Range { start, end } = equal.windows;
+        at_most(entry, "first window", end, start)?;
+        at_most(entry, "windows", self.windows, end)
+    }
+
     fn row_parts(&self) -> usize {
         self.columns().div_ceil(self.part)
     }
 
     fn column_parts(&self) -> usize {
         self.rows().div_ceil(self.part)
+    }
+}
+
+/// Windows of a grid that have equally many buckets, as many as the grid's or fewer, one after another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EqualWindows {
+    /// Which of the grid.
+    pub windows: Range<usize>,
+    /// Buckets of each.
+    pub buckets: usize,
+    /// Buckets of all windows before them.
+    pub first_bucket: usize,
+}
+
+impl EqualWindows {
+    /// Their buckets, among those of all windows.
+    pub fn all_buckets(&self) -> Range<usize> {
+        self.first_bucket..self.first_bucket + self.windows.len() * self.buckets
     }
 }
 
@@ -190,41 +218,47 @@ mod lines {
         module "bucket_lines";
         /// See [`super::line_entries`].
         ENTRIES = cuzk_bucket_lines_entries[256](
-            windows: u32, buckets: u32, log_columns: u32, rows: u32, entries: PtrMut<u32>, offsets: PtrMut<u32>,
+            windows: u32, buckets: u32, first_bucket: u32, log_columns: u32, rows: u32, entries: PtrMut<u32>,
+            offsets: PtrMut<u32>,
         );
     }
 }
 pub(crate) use lines::DECLARATIONS as LINES;
 
-/// The lines of all windows as sorted entries: `entries` (windows, 2, buckets), `offsets` (windows, lines) and one more.
+/// The lines of windows as sorted entries. Of all windows of the grid are `entries`, two for each bucket, and `offsets`
+/// (windows, lines) and one more; those of `equal` are written.
 pub fn line_entries(
     launcher: &dyn Launcher,
     stream: &Stream,
     grid: &Grid,
+    equal: &EqualWindows,
     entries: DeviceViewMut<'_, u32>,
     offsets: DeviceViewMut<'_, u32>,
 ) -> Result<()> {
     let kernel = &lines::ENTRIES;
     let entry = kernel.declaration().entry;
-    let count = 2 * grid.windows * grid.buckets;
-    exactly(entry, "entries", count, entries.len())?;
-    exactly(entry, "entries", count.min(Grid::MAX), count)?;
-    exactly(
-        entry,
-        "offsets",
-        grid.windows * grid.lines() + 1,
-        offsets.len(),
-    )?;
+    let range = equal.all_buckets();
+    let all = entries.len();
+    grid.holds(entry, equal)?;
+    at_most(entry, "entries", Grid::MAX, all)?;
+    at_most(entry, "buckets", all / 2, range.end)?;
+    let lines = grid.lines();
+    exactly(entry, "offsets", grid.windows * lines + 1, offsets.len())?;
+    let windows = equal.windows.clone();
+    let entries = entries.slice(2 * range.start..2 * range.end);
+    let offsets = offsets.slice(windows.start * lines..=windows.end * lines);
+    let count = entries.len().max(offsets.len());
     let _guards = (entries.on(stream)?, offsets.on(stream)?);
-    // SAFETY: both arrays have the lengths that the grid implies, below 2^31; the guards keep them.
+    // SAFETY: both arrays have the lengths that the windows imply, below 2^31; the guards keep them.
     unsafe {
         kernel.launch(
             launcher,
             stream,
             Shape::blocks(count.div_ceil(256).min(MAX_BLOCKS) as u32, 256),
             (
-                grid.windows as u32,
-                grid.buckets as u32,
+                windows.len() as u32,
+                equal.buckets as u32,
+                range.start as u32,
                 grid.log_columns,
                 grid.rows() as u32,
                 (&entries).into(),
@@ -234,20 +268,28 @@ pub fn line_entries(
     }
 }
 
-/// The parts of all lines of `sums` (windows, buckets), to `partial` (windows, parts).
+/// The parts of all lines of the windows `equal`, to `partial` (windows, parts). Of all windows of the grid are `partial` and
+/// `sums`, the buckets of one window after another.
 pub fn sum_parts<F: DeviceCurve>(
     launcher: &dyn Launcher,
     stream: &Stream,
     grid: &Grid,
+    equal: &EqualWindows,
     sums: DeviceView<'_, Affine<F>>,
     partial: DeviceViewMut<'_, Xyzz<F>>,
 ) -> Result<()> {
     let kernel = F::kernels().reduce.sum_parts;
     let entry = kernel.declaration().entry;
-    exactly(entry, "sums", grid.windows * grid.buckets, sums.len())?;
-    exactly(entry, "partial", grid.windows * grid.parts(), partial.len())?;
+    let range = equal.all_buckets();
+    let parts = grid.parts();
+    grid.holds(entry, equal)?;
+    at_most(entry, "buckets", sums.len(), range.end)?;
+    exactly(entry, "partial", grid.windows * parts, partial.len())?;
+    let windows = equal.windows.clone();
+    let sums = sums.slice(range);
+    let partial = partial.slice(windows.start * parts..windows.end * parts);
     let _guards = (sums.on(stream)?, partial.on(stream)?);
-    // SAFETY: both arrays have the lengths that the grid implies; the guards keep them.
+    // SAFETY: both arrays have the lengths that the windows imply; the guards keep them.
     unsafe {
         kernel.launch(
             launcher,
@@ -255,8 +297,8 @@ pub fn sum_parts<F: DeviceCurve>(
             walking(partial.len()),
             (
                 (&sums).into(),
-                grid.windows as u32,
-                grid.buckets as u32,
+                windows.len() as u32,
+                equal.buckets as u32,
                 grid.log_columns,
                 grid.rows() as u32,
                 grid.part as u32,

@@ -278,7 +278,7 @@ impl<F: DeviceCurve> Layout<F> {
         Ok(())
     }
 
-    /// Windows with equally many buckets follow each other over all slabs.
+    /// Of all slabs together.
     fn plan_reductions(&mut self, device: &DeviceInfo, scratch_limit: usize) -> Result<()> {
         let sizes = self.slabs.iter().flat_map(Slab::window_sizes);
         let buckets: Vec<usize> = sizes.map(|(_, buckets)| buckets).collect();

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use cuzk_field::{Affine, Xyzz};
 use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceView, DeviceViewMut, Stream};
-use cuzk_kernels::bucket_reduce::{self, Grid};
+use cuzk_kernels::bucket_reduce::{self, EqualWindows, Grid};
 use cuzk_kernels::{DeviceCurve, Launcher};
 
 use super::accumulate::{AccumulatePlan, Existing};
@@ -19,14 +19,17 @@ const THREADS_PER_MULTIPROCESSOR: usize = 256;
 const PARTS: std::ops::RangeInclusive<usize> = 4..=64;
 /// Buckets from which on pair trees pay: a round costs 50 us, and twelve of them are half of what they gain there.
 const TREE_BUCKETS: usize = 1 << 22;
-/// Buckets of a call at most.
+/// Buckets of a call at most, and windows.
 const MAX_BUCKETS: usize = 1 << 29;
+const MAX_WINDOWS: usize = 1 << 16;
 
 /// How the buckets of some windows are reduced.
 #[derive(Clone, Debug)]
 pub struct ReducePlan<F> {
     windows: usize,
     buckets: usize,
+    sizes: Vec<EqualWindows>,
+    /// As many buckets as the largest window has.
     grid: Grid,
     /// Lines summed by pair trees: of all of them.
     trees: Option<AccumulatePlan<F>>,
@@ -34,40 +37,58 @@ pub struct ReducePlan<F> {
 }
 
 impl<F: DeviceCurve> ReducePlan<F> {
-    /// A plan for `windows` windows of `buckets` each.
-    pub fn new(device: &DeviceInfo, windows: usize, buckets: usize) -> Result<Self> {
-        let total = windows.checked_mul(buckets);
-        let Some(total) = total.filter(|&total| total <= MAX_BUCKETS && windows <= 1 << 16) else {
+    /// A plan for windows, so many of so many buckets each, and then others.
+    pub fn new(device: &DeviceInfo, sizes: &[(usize, usize)]) -> Result<Self> {
+        let place = places(sizes).filter(|&place| is_possible(place));
+        let Some(Places { windows, largest }) = place else {
             return Err(Error::TooLarge {
                 what: "buckets",
                 most: MAX_BUCKETS,
-                found: total.unwrap_or(usize::MAX),
+                found: places(sizes)
+                    .map_or(usize::MAX, |all| all.windows.saturating_mul(all.largest)),
             });
         };
-        let buckets_or_one = buckets.max(1);
-        let log_columns = buckets_or_one.next_power_of_two().ilog2().div_ceil(2);
+        let (mut first_window, mut buckets) = (0, 0);
+        let sizes = sizes.iter().map(|&(count, each)| {
+            let equal = EqualWindows {
+                windows: first_window..first_window + count,
+                buckets: each,
+                first_bucket: buckets,
+            };
+            first_window += count;
+            buckets += count * each;
+            equal
+        });
+        let sizes = sizes.collect();
+        let largest = largest.max(1);
+        let log_columns = largest.next_power_of_two().ilog2().div_ceil(2);
         let multiprocessors = usize::try_from(device.multiprocessors).unwrap_or(0).max(1);
-        let part = (2 * total / (THREADS_PER_MULTIPROCESSOR * multiprocessors))
+        let part = (2 * buckets / (THREADS_PER_MULTIPROCESSOR * multiprocessors))
             .clamp(*PARTS.start(), *PARTS.end());
         Ok(Self {
             windows,
             buckets,
-            grid: Grid::new(windows, buckets_or_one, log_columns, part),
+            sizes,
+            grid: Grid::new(windows, largest, log_columns, part),
             trees: None,
             group: PhantomData,
         })
+    }
+
+    /// Whether windows of these sizes can be reduced together.
+    pub(super) fn can_have(sizes: &[(usize, usize)]) -> bool {
+        places(sizes).is_some_and(is_possible)
     }
 
     /// The same with lines summed by pair trees, which is faster for many buckets and wants gigabytes of scratch,
     /// if there are so many buckets and that fits into the limit.
     pub fn with_scratch(
         device: &DeviceInfo,
-        windows: usize,
-        buckets: usize,
+        sizes: &[(usize, usize)],
         scratch_limit: usize,
     ) -> Result<Self> {
-        let plan = Self::new(device, windows, buckets)?;
-        if windows * buckets < TREE_BUCKETS {
+        let plan = Self::new(device, sizes)?;
+        if plan.buckets < TREE_BUCKETS {
             return Ok(plan);
         }
         let trees = plan.clone().with_trees(device, scratch_limit);
@@ -92,7 +113,7 @@ impl<F: DeviceCurve> ReducePlan<F> {
     /// Entries, offsets and points of the lines.
     fn tree_sizes(&self) -> [usize; 3] {
         let lines = self.windows * self.grid.lines();
-        [2 * self.windows * self.buckets, lines + 1, lines]
+        [2 * self.buckets, lines + 1, lines]
     }
 
     /// Lines and weighted sums.
@@ -106,7 +127,7 @@ impl<F: DeviceCurve> ReducePlan<F> {
         self.windows
     }
 
-    /// Buckets of a window.
+    /// Buckets of all windows.
     pub fn buckets(&self) -> usize {
         self.buckets
     }
@@ -124,8 +145,8 @@ impl<F: DeviceCurve> ReducePlan<F> {
         [self.grid.parts(), self.grid.lines(), 2].map(|each| each * self.windows)
     }
 
-    /// Leaves sum_k (k + 1) `sums[w][k]` in `out[w]`: `sums` (windows, buckets) canonical points on the curve,
-    /// infinity (0, 0), `out` (windows) with canonical coordinates.
+    /// Leaves sum_k (k + 1) `B_k` of the buckets of window w in `out[w]`: `sums` has those of one window after another,
+    /// canonical points on the curve, infinity (0, 0), `out` (windows) canonical coordinates.
     pub fn run(
         &self,
         launcher: &dyn Launcher,
@@ -135,7 +156,7 @@ impl<F: DeviceCurve> ReducePlan<F> {
         scratch: DeviceViewMut<'_, u8>,
     ) -> Result<()> {
         for (what, expected, found) in [
-            ("sums", self.windows * self.buckets, sums.len()),
+            ("sums", self.buckets, sums.len()),
             ("out", self.windows, out.len()),
         ] {
             if expected != found {
@@ -161,13 +182,10 @@ impl<F: DeviceCurve> ReducePlan<F> {
             let mut entries = carve.take::<u32>("entries of lines", entries)?;
             let mut offsets = carve.take::<u32>("offsets of lines", offsets)?;
             let mut points = carve.take::<Affine<F>>("lines", points)?;
-            bucket_reduce::line_entries(
-                launcher,
-                stream,
-                grid,
-                entries.reborrow(),
-                offsets.reborrow(),
-            )?;
+            for equal in &self.sizes {
+                let (own, own_offsets) = (entries.reborrow(), offsets.reborrow());
+                bucket_reduce::line_entries(launcher, stream, grid, equal, own, own_offsets)?;
+            }
             trees.run(
                 launcher,
                 stream,
@@ -181,13 +199,40 @@ impl<F: DeviceCurve> ReducePlan<F> {
             bucket_reduce::lift(launcher, stream, points.as_view(), lines.reborrow())?;
         } else {
             let mut partial = carve.take::<Xyzz<F>>("sums of parts", partial)?;
-            bucket_reduce::sum_parts(launcher, stream, grid, sums, partial.reborrow())?;
+            for equal in &self.sizes {
+                let own = partial.reborrow();
+                bucket_reduce::sum_parts(launcher, stream, grid, equal, sums, own)?;
+            }
             bucket_reduce::sum_lines(launcher, stream, grid, partial.as_view(), lines.reborrow())?;
         }
         bucket_reduce::weigh(launcher, stream, grid, lines.as_view(), pairs.reborrow())?;
         bucket_reduce::join(launcher, stream, grid, pairs.as_view(), out)?;
         Ok(())
     }
+}
+
+/// How many windows, and the buckets of the largest.
+#[derive(Clone, Copy)]
+struct Places {
+    windows: usize,
+    largest: usize,
+}
+
+fn places(sizes: &[(usize, usize)]) -> Option<Places> {
+    let windows = sizes
+        .iter()
+        .try_fold(0_usize, |all, (count, _)| all.checked_add(*count))?;
+    let largest = sizes.iter().map(|(_, buckets)| *buckets).max();
+    Some(Places {
+        windows,
+        largest: largest.unwrap_or(0),
+    })
+}
+
+/// All windows have a place for as many buckets as the largest.
+fn is_possible(Places { windows, largest }: Places) -> bool {
+    let all = windows.checked_mul(largest);
+    all.is_some_and(|all| all <= MAX_BUCKETS) && windows <= MAX_WINDOWS
 }
 
 /// What the pair trees of lines read and write.

@@ -119,7 +119,7 @@ impl<F: DeviceCurve> Reduction<F> {
     }
 }
 
-/// Reductions of so many sums of ones, and of windows with so many buckets each that follow them: as few as can be, since
+/// Reductions of so many sums of ones, and of windows with so many buckets that follow them: one, as far as can be, since
 /// each takes most of a millisecond however small it is. Within the limit they may use scratch to be faster.
 pub(super) fn reductions<F: DeviceCurve>(
     device: &DeviceInfo,
@@ -127,25 +127,31 @@ pub(super) fn reductions<F: DeviceCurve>(
     windows: &[usize],
     scratch_limit: usize,
 ) -> Result<Vec<Reduction<F>>> {
-    let mut reductions = Vec::new();
+    let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
+    let ones = (ones > 0).then_some((ones, 1));
+    let equal = windows.chunk_by(|a, b| a == b);
+    for size in ones.into_iter().chain(equal.map(|run| (run.len(), run[0]))) {
+        if let Some(group) = groups.last_mut() {
+            group.push(size);
+            if ReducePlan::<F>::can_have(group) {
+                continue;
+            }
+            group.pop();
+        }
+        groups.push(vec![size]);
+    }
     let mut first = 0;
-    let mut add = |windows: usize, buckets: usize| -> Result<()> {
-        let end = first + windows * buckets;
-        reductions.push(Reduction {
-            buckets: first..end,
-            windows,
-            plan: ReducePlan::with_scratch(device, windows, buckets, scratch_limit)?,
-        });
-        first = end;
-        Ok(())
-    };
-    if ones > 0 {
-        add(ones, 1)?;
-    }
-    for run in windows.chunk_by(|a, b| a == b) {
-        add(run.len(), run[0])?;
-    }
-    Ok(reductions)
+    let all = groups.iter().map(|sizes| {
+        let plan = ReducePlan::with_scratch(device, sizes, scratch_limit)?;
+        let buckets = first..first + plan.buckets();
+        first = buckets.end;
+        Ok(Reduction {
+            buckets,
+            windows: plan.windows(),
+            plan,
+        })
+    });
+    all.collect()
 }
 
 /// What is sorted at once.
