@@ -17,10 +17,13 @@ use super::plan::{MsmPlan, Streamed, check_size, lend_scalars, order, vectors_of
 use super::run::{Arrays, Queue, check, finish};
 use super::tuning;
 
-/// Bytes of the first batch: 200 MB are on the device in 4 ms, in which nothing is computed.
+/// Bytes of the first batch at least: 200 MB are on the device in 4 ms, in which nothing is computed.
 const FIRST_BATCH_BYTES: usize = 200 << 20;
-/// Bytes of a batch at most: 2^25 points of G1, whose windows are lists as long as those of resident bases.
-const BATCH_BYTES: usize = 3 << 30;
+/// Points of the first batch for each five buckets: every batch adds a point more to each. 576 MiB for 12 windows in G1.
+const FIRST_BATCH_POINTS: usize = 2;
+/// Bytes of a batch at most, and if that is too much for the scratch: 2^25 points of G1, whose windows are lists as long as
+/// those of resident bases.
+const BATCH_BYTES: [usize; 2] = [4 << 30, 3 << 30];
 /// Bytes of a batch below which it had better have cut lists than be smaller.
 const LEAST_ROOMY_BYTES: usize = 768 << 20;
 /// Bytes of a batch at least, as far as the choice goes.
@@ -31,8 +34,14 @@ const LEAST_BATCH_BYTES: usize = 1 << 20;
 struct Sizes {
     bases: usize,
     vectors: usize,
-    first_batch_bytes: usize,
-    batch_bytes: usize,
+    batch_bytes: BatchBytes,
+}
+
+/// Of the first batch, and of one at most.
+#[derive(Clone, Copy, Debug)]
+enum BatchBytes {
+    Usual,
+    These([usize; 2]),
 }
 
 impl<F: DeviceCurve> MsmPlan<F> {
@@ -64,8 +73,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         let sizes = Sizes {
             bases,
             vectors,
-            first_batch_bytes: FIRST_BATCH_BYTES,
-            batch_bytes: BATCH_BYTES,
+            batch_bytes: BatchBytes::Usual,
         };
         Self::streamed_of(streams, device, sizes, scratch_limit)
     }
@@ -77,14 +85,13 @@ impl<F: DeviceCurve> MsmPlan<F> {
         device: &DeviceInfo,
         bases: usize,
         vectors: usize,
-        [first_batch_bytes, batch_bytes]: [usize; 2],
+        batch_bytes: [usize; 2],
         scratch_limit: u64,
     ) -> Result<Self> {
         let sizes = Sizes {
             bases,
             vectors,
-            first_batch_bytes,
-            batch_bytes,
+            batch_bytes: BatchBytes::These(batch_bytes),
         };
         Self::streamed_of(streams, device, sizes, scratch_limit)
     }
@@ -104,9 +111,19 @@ impl<F: DeviceCurve> MsmPlan<F> {
             ones: Vec::new(),
         };
         let size = size_of::<Affine<F>>();
+        let buckets = tuning.windows.first_bucket(tuning.windows.count());
+        let (first_bytes, mut tries) = match sizes.batch_bytes {
+            BatchBytes::Usual => (
+                FIRST_BATCH_BYTES.max(FIRST_BATCH_POINTS * buckets / 5 * size),
+                BATCH_BYTES.to_vec(),
+            ),
+            BatchBytes::These([first, largest]) => (first, vec![largest]),
+        };
+        // The last try first.
+        tries.reverse();
         let in_batches = |bytes: usize| -> Result<Self> {
             let largest = (bytes / size).clamp(1, bases.max(1));
-            let first = sizes.first_batch_bytes.min(bytes) / size;
+            let first = first_bytes.min(bytes) / size;
             let batches = Batches::new(bases, first, largest);
             let rest = limit.saturating_sub(batches.buffer_bytes::<F>());
             let (terms, keep) = (of_len(batches.largest()), Keep::ToTheEnd);
@@ -135,12 +152,14 @@ impl<F: DeviceCurve> MsmPlan<F> {
             Ok(plan)
         };
         // Batches so large that lists have to be cut are slower than smaller ones.
-        let mut bytes = sizes.batch_bytes;
+        let mut bytes = 0;
         let mut cut_lists = None;
         loop {
+            bytes = tries.pop().unwrap_or(bytes / 2);
             match in_batches(bytes) {
                 Ok(plan) if plan.layout.is_roomy() => return Ok(plan),
-                Ok(plan) => cut_lists = cut_lists.or(Some(plan)),
+                Ok(plan) if tries.is_empty() => cut_lists = cut_lists.or(Some(plan)),
+                Ok(_) => {}
                 Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => {}
                 Err(error) => return cut_lists.ok_or(error),
             }
@@ -149,7 +168,6 @@ impl<F: DeviceCurve> MsmPlan<F> {
             {
                 return Ok(plan);
             }
-            bytes /= 2;
         }
     }
 
@@ -242,6 +260,37 @@ mod tests {
     use cuzk_gpu_mem::{Device, GIB, Settings};
 
     use super::*;
+
+    /// Bytes of the first batch and of the largest.
+    fn batch_bytes(device: &Device, log_bases: u32, gib: u64) -> [usize; 2] {
+        let streams = Arc::new(Streams::new(device).unwrap());
+        let (info, limit) = (device.info(), gib << 30);
+        let streams = Some(&streams);
+        let plan = MsmPlan::<Fp>::streamed_beside(streams, info, 1 << log_bases, 1, limit);
+        let batches = plan.unwrap().streamed.unwrap().batches;
+        let size = size_of::<Affine<Fp>>();
+        [batches.ranges()[0].len() * size, batches.largest() * size]
+    }
+
+    /// `docs/measurements.md` has the figures: 2^27 bases in 40 GiB, and those of fewer bases.
+    #[test]
+    fn first_batches_grow_with_the_buckets() {
+        let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default());
+        let device = device.unwrap();
+        const MIB: usize = 1 << 20;
+        for (log_bases, gib, first, largest) in [
+            (27, 40, 570..=580, 2500..=4096),
+            (27, 20, 570..=580, 2000..=3072),
+            (26, 40, 570..=580, 1000..=4096),
+            (24, 40, 200..=220, 400..=4096),
+            (22, 40, 199..=200, 184..=200),
+            (20, 40, 96..=96, 96..=96),
+        ] {
+            let [found, found_largest] = batch_bytes(&device, log_bases, gib);
+            assert!(first.contains(&(found / MIB)), "2^{log_bases}: {found}");
+            assert!(largest.contains(&(found_largest / MIB)), "{found_largest}");
+        }
+    }
 
     /// Plans for sizes and limits far from those that run in tests; only on paper.
     #[test]
