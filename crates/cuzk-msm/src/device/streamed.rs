@@ -21,9 +21,11 @@ use super::tuning;
 const FIRST_BATCH_BYTES: usize = 200 << 20;
 /// Points of the first batch for each five buckets: every batch adds a point more to each. 576 MiB for 12 windows in G1.
 const FIRST_BATCH_POINTS: usize = 2;
-/// Bytes of a batch at most, and if that is too much for the scratch: 2^25 points of G1, whose windows are lists as long as
-/// those of resident bases.
-const BATCH_BYTES: [usize; 2] = [4 << 30, 3 << 30];
+/// Bytes of a batch at most.
+const BATCH_BYTES: usize = 4 << 30;
+/// The same where that is too much for the scratch, with the smallest first batch: 2^25 points of G1, whose windows are lists
+/// as long as those of resident bases.
+const SMALLER_BATCH_BYTES: usize = 3 << 30;
 /// Bytes of a batch below which it had better have cut lists than be smaller.
 const LEAST_ROOMY_BYTES: usize = 768 << 20;
 /// Bytes of a batch at least, as far as the choice goes.
@@ -112,16 +114,15 @@ impl<F: DeviceCurve> MsmPlan<F> {
         };
         let size = size_of::<Affine<F>>();
         let buckets = tuning.windows.first_bucket(tuning.windows.count());
-        let (first_bytes, mut tries) = match sizes.batch_bytes {
+        let by_buckets = FIRST_BATCH_POINTS * buckets / 5 * size;
+        let (most, [first_bytes, largest_bytes]) = match sizes.batch_bytes {
             BatchBytes::Usual => (
-                FIRST_BATCH_BYTES.max(FIRST_BATCH_POINTS * buckets / 5 * size),
-                BATCH_BYTES.to_vec(),
+                Some([by_buckets.max(FIRST_BATCH_BYTES), BATCH_BYTES]),
+                [FIRST_BATCH_BYTES, SMALLER_BATCH_BYTES],
             ),
-            BatchBytes::These([first, largest]) => (first, vec![largest]),
+            BatchBytes::These(bytes) => (None, bytes),
         };
-        // The last try first.
-        tries.reverse();
-        let in_batches = |bytes: usize| -> Result<Self> {
+        let in_batches = |[first_bytes, bytes]: [usize; 2]| -> Result<Self> {
             let largest = (bytes / size).clamp(1, bases.max(1));
             let first = first_bytes.min(bytes) / size;
             let batches = Batches::new(bases, first, largest);
@@ -152,14 +153,17 @@ impl<F: DeviceCurve> MsmPlan<F> {
             Ok(plan)
         };
         // Batches so large that lists have to be cut are slower than smaller ones.
-        let mut bytes = 0;
+        match most.map(&in_batches) {
+            Some(Ok(plan)) if plan.layout.is_roomy() => return Ok(plan),
+            None | Some(Ok(_) | Err(Error::TooLittleScratch { .. })) => {}
+            Some(Err(error)) => return Err(error),
+        }
+        let mut bytes = largest_bytes;
         let mut cut_lists = None;
         loop {
-            bytes = tries.pop().unwrap_or(bytes / 2);
-            match in_batches(bytes) {
+            match in_batches([first_bytes, bytes]) {
                 Ok(plan) if plan.layout.is_roomy() => return Ok(plan),
-                Ok(plan) if tries.is_empty() => cut_lists = cut_lists.or(Some(plan)),
-                Ok(_) => {}
+                Ok(plan) => cut_lists = cut_lists.or(Some(plan)),
                 Err(Error::TooLittleScratch { .. }) if bytes > LEAST_BATCH_BYTES => {}
                 Err(error) => return cut_lists.ok_or(error),
             }
@@ -168,6 +172,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
             {
                 return Ok(plan);
             }
+            bytes /= 2;
         }
     }
 
@@ -280,7 +285,7 @@ mod tests {
         const MIB: usize = 1 << 20;
         for (log_bases, gib, first, largest) in [
             (27, 40, 570..=580, 2500..=4096),
-            (27, 20, 570..=580, 2000..=3072),
+            (27, 20, 199..=200, 2000..=3072),
             (26, 40, 570..=580, 1000..=4096),
             (24, 40, 200..=220, 400..=4096),
             (22, 40, 199..=200, 184..=200),
