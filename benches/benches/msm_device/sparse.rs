@@ -333,7 +333,6 @@ fn counts(
     witness: &Witness,
     sets: &[BaseSet<'_>],
 ) -> Vec<TermCounts> {
-    let variables = witness.bits.len() * 32;
     let mut scratch = room::<u8>(stream, count_scratch_bytes(sets.len()));
     let host = bench.device.host();
     let pinned = host.pinned("counts", 2 * sets.len()).expect("memory");
