@@ -19,7 +19,10 @@ fn main() -> Result<()> {
         Some(text) => text.parse()?,
         None => 14,
     };
-    let n = 1_usize.checked_shl(log_n).ok_or("a size below 2^64")?;
+    if log_n > 28 {
+        return Err(format!("at most 2^28 bases, not 2^{log_n}").into());
+    }
+    let n = 1_usize << log_n;
     // Bases and scalars that look random enough.
     let spread = |i: usize| Scalar::from((i as u64 + 3).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let exponents: Vec<Scalar> = (0..n).map(spread).collect();

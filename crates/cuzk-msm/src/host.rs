@@ -79,8 +79,10 @@ impl<F: CurveField> HostMsmPlan<F> {
         let bases: &dyn Bases<F> = &ByRef(bases);
         check("bases", self.bases, bases.len())?;
         check("scalar vectors", self.vectors, scalars.len())?;
-        let sum = |vector: &HostScalars<'_>| {
+        for vector in scalars {
             check("scalars", self.bases, vector.len())?;
+        }
+        let sum = |vector: &HostScalars<'_>| {
             let sum = vector.as_integers(|scalars| msm_selected(bases, Selection::All, scalars));
             Ok(sum?.to_affine())
         };
@@ -171,20 +173,24 @@ impl HostWitness {
 pub enum HostMembers<'a> {
     /// These.
     Range(Range<usize>),
-    /// Variable 32 i + k where bit k of word i is set.
+    /// Variable 32 i + k where bit k of word i is set; as many words as the witness has.
     Bitmap(&'a [u32]),
 }
 
 impl HostMembers<'_> {
-    fn variables(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+    /// Which variables of a word of the witness are members.
+    fn word(&self, word: usize) -> u32 {
         match self {
-            Self::Range(range) => Box::new(range.clone()),
-            Self::Bitmap(words) => Box::new(
-                (words.iter().enumerate())
-                    .flat_map(|(i, word)| places(*word).map(move |k| i * WORD + k)),
-            ),
+            Self::Range(range) => below(range.end, word) & !below(range.start, word),
+            Self::Bitmap(words) => words.get(word).copied().unwrap_or(0),
         }
     }
+}
+
+/// The variables of a word that are below `end`.
+fn below(end: usize, word: usize) -> u32 {
+    let bits = end.saturating_sub(word * WORD).min(WORD);
+    ((1_u64 << bits) - 1) as u32
 }
 
 /// A list of bases, one for each member, in the order of the variables.
@@ -196,18 +202,36 @@ pub struct HostBaseSet<'a> {
     pub first_base: u32,
 }
 
-/// How many terms of each set are ones, and how many neither zeros nor ones: [`crate::device::count_terms`] on the CPU.
-pub fn count_terms_on_host(witness: &HostWitness, sets: &[HostBaseSet<'_>]) -> Vec<TermCounts> {
-    let count = |set: &HostBaseSet<'_>| {
+impl HostBaseSet<'_> {
+    fn count(&self, witness: &HostWitness) -> TermCounts {
         let mut counts = TermCounts::default();
-        for variable in set.members.variables() {
-            let value = witness.at(variable);
-            counts.ones += usize::from(value.is_one());
-            counts.rest += usize::from(!value.is_one() && !value.is_zero());
+        for (i, word) in witness.bits.iter().enumerate() {
+            let members = self.members.word(i);
+            counts.ones += (ones_of(*word) & members).count_ones() as usize;
+            counts.rest += (full_of(*word) & members).count_ones() as usize;
         }
         counts
-    };
-    sets.par_iter().map(count).collect()
+    }
+
+    /// Holds the members against the words of a witness.
+    fn check(&self, words: usize) -> Result<(), Error> {
+        match &self.members {
+            HostMembers::Range(range) if range.start > range.end => {
+                check("variables of a range at least", range.start, range.end)
+            }
+            HostMembers::Range(range) if range.end > words * WORD => {
+                check("variables in words of the witness", words * WORD, range.end)
+            }
+            HostMembers::Range(_) => Ok(()),
+            HostMembers::Bitmap(bitmap) => check("words of a set's bitmap", words, bitmap.len()),
+        }
+    }
+}
+
+/// How many terms of each set are ones, and how many neither zeros nor ones: [`crate::device::count_terms`] on the CPU.
+/// Members beyond the witness count as zeros.
+pub fn count_terms_on_host(witness: &HostWitness, sets: &[HostBaseSet<'_>]) -> Vec<TermCounts> {
+    sets.par_iter().map(|set| set.count(witness)).collect()
 }
 
 /// Sums over mostly sparse witnesses for several base sets, which are parts of one array of bases:
@@ -232,7 +256,8 @@ impl<F: CurveField> HostSparsePlan<F> {
     /// Computes, for each set, the sum over its members of their values times their bases.
     ///
     /// # Errors
-    /// When sets or words of the witness are not as many as planned, a set has other terms than were counted, or a member has no base.
+    /// When sets or words of the witness are not as many as planned, a set has other terms than were counted or members beyond
+    /// the witness, a bitmap is not of as many words as the witness, or a member has no base.
     pub fn run(
         &self,
         bases: &(impl Bases<F> + ?Sized),
@@ -243,11 +268,22 @@ impl<F: CurveField> HostSparsePlan<F> {
         check("sets", self.counts.len(), sets.len())?;
         let words = self.variables.div_ceil(WORD);
         check("words of the witness", words, witness.bits.len())?;
+        // All that is said is checked before anything is computed, or memory taken for it.
+        for (set, planned) in sets.iter().zip(&self.counts) {
+            set.check(words)?;
+            let found = set.count(witness);
+            check("ones of a set", planned.ones, found.ones)?;
+            let what = "values of a set that are neither zero nor one";
+            check(what, planned.rest, found.rest)?;
+        }
         let sum = |(set, counts): (&HostBaseSet<'_>, &TermCounts)| {
-            let planned = counts.ones + counts.rest;
-            let mut indices = Zeroizing::new(Vec::with_capacity(planned));
-            let mut scalars = Zeroizing::new(Vec::with_capacity(planned));
-            for (base, variable) in (set.first_base as usize..).zip(set.members.variables()) {
+            let terms = counts.ones + counts.rest;
+            let mut indices = Zeroizing::new(Vec::with_capacity(terms));
+            let mut scalars = Zeroizing::new(Vec::with_capacity(terms));
+            let members = (0..words).flat_map(|word| {
+                places(set.members.word(word)).map(move |place| word * WORD + place)
+            });
+            for (base, variable) in (set.first_base as usize..).zip(members) {
                 if base >= bases.len() {
                     return Err(Error::TermOutOfRange {
                         term: variable,
@@ -262,7 +298,6 @@ impl<F: CurveField> HostSparsePlan<F> {
                     scalars.push(value);
                 }
             }
-            check("terms of a set", planned, scalars.len())?;
             let picked = Picked {
                 bases,
                 indices: &indices,

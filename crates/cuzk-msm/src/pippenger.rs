@@ -209,13 +209,13 @@ fn sum_window<F: CurveField>(
     window: u32,
 ) -> Xyzz<F> {
     // A counting sort by bucket; `ends[b]` becomes the end of bucket b's run. Bucket 0 is dropped.
-    let mut ends = vec![0u32; windows.buckets() + 1];
+    let mut ends = zeroize::Zeroizing::new(vec![0u32; windows.buckets() + 1]);
     for scalar in recoded {
         ends[windows.digit(scalar, window).bucket as usize] += 1;
     }
     ends[0] = 0;
     let mut total = 0;
-    for end in &mut ends {
+    for end in ends.iter_mut() {
         total += std::mem::replace(end, total);
     }
     let mut sorted = zeroize::Zeroizing::new(vec![0u32; total as usize]);

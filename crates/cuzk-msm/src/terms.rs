@@ -41,7 +41,7 @@ impl ScalarClass {
 ///
 /// A signed index is `2 index + 1` where the point is subtracted, `2 index` otherwise. What is here
 /// follows from the witness, so it is wiped.
-#[derive(Default)]
+#[derive(Clone)]
 pub(crate) struct Terms {
     /// Signed indices of bases with scalar 1 or -1.
     pub(crate) units: Zeroizing<Vec<u32>>,
@@ -63,12 +63,12 @@ impl Terms {
     ) -> Self {
         let blocks: Vec<Self> = (0..bases.len().div_ceil(BLOCK))
             .into_par_iter()
-            .map(|block| {
-                let mut terms = Self::default();
+            .map_init(Self::of_a_block, |terms, block| {
+                terms.clear();
                 for index in block * BLOCK..bases.len().min((block + 1) * BLOCK) {
                     terms.push(bases, index, selection.scalar_index(index), scalars);
                 }
-                terms
+                terms.clone()
             })
             .collect();
         let mut all = Self {
@@ -88,6 +88,22 @@ impl Terms {
             all.scalars.extend_from_slice(&block.scalars);
         }
         all
+    }
+
+    /// With room for all terms of a block: what a growing list leaves behind is not wiped.
+    fn of_a_block() -> Self {
+        let list = || Zeroizing::new(Vec::with_capacity(BLOCK));
+        Self {
+            units: list(),
+            full: list(),
+            scalars: list(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.units.clear();
+        self.full.clear();
+        self.scalars.clear();
     }
 
     fn push<F: CurveField>(
