@@ -31,8 +31,31 @@ pub(crate) fn prove_on_gpus(
     if devices::gpus().is_empty() {
         return Ok(vec![None; circuits]);
     }
-    let taken = Taken::take(circuits, srs.points()?);
-    prove_on(taken.gpus(), srs, batch, variables)
+    let proofs = apart(|| {
+        let taken = Taken::take(circuits, srs.points()?);
+        prove_on(taken.gpus(), srs, batch, variables)
+    });
+    proofs.unwrap_or_else(|error| {
+        tracing::warn!(%error, "no GPU is used");
+        Ok(vec![None; circuits])
+    })
+}
+
+/// Does `work` in a rayon pool of its own, if called on a thread of one. That thread takes up other work of its pool while it
+/// waits, and if that is a call that wants what this one holds, neither would end: no part of `work` is below it.
+///
+/// # Errors
+/// When the system has no threads left.
+pub(crate) fn apart<R: Send>(
+    work: impl FnOnce() -> R + Send,
+) -> Result<R, rayon::ThreadPoolBuildError> {
+    if rayon::current_thread_index().is_none() {
+        return Ok(work());
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(rayon::current_num_threads())
+        .build()?;
+    Ok(pool.install(work))
 }
 
 /// The same on these.

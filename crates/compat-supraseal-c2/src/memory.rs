@@ -93,8 +93,13 @@ pub(crate) fn list<'a, T>(
             format!("{data:p}"),
         ));
     }
-    // SAFETY: neither null nor misaligned; the caller promises that it is valid for `len` values and not
-    // written meanwhile. Every bit pattern is a `T`: bytes or words.
+    let bytes = len.checked_mul(size_of::<T>());
+    if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        let expected = "a length that memory has room for".into();
+        return Err(argument(what, expected, format!("{len}")));
+    }
+    // SAFETY: neither null nor misaligned, and no longer than a slice may be; the caller promises that it is
+    // valid for `len` values and not written meanwhile. Every bit pattern is a `T`: bytes or words.
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 

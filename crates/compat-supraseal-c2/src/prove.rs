@@ -58,6 +58,25 @@ pub(crate) fn prove_all(
     let Some(first) = given.first() else {
         return Ok(Vec::new());
     };
+    // Lengths before contents: what is longer than the key says is not read.
+    for (circuit, other) in given.iter().enumerate() {
+        let rows = other.a.len().next_power_of_two();
+        let counts = [
+            ("rows in its domain", key.domain_size, rows),
+            ("inputs", key.vk.gamma_abc_g1.len(), other.inputs.len()),
+            ("other variables", key.l_query.len(), other.aux.len()),
+        ];
+        for (what, key, circuit_has) in counts {
+            if key != circuit_has {
+                let error = ProverError::CircuitMismatch {
+                    what,
+                    key,
+                    circuit: circuit_has,
+                };
+                return Err(Error::Prover { circuit, error });
+            }
+        }
+    }
     for (circuit, other) in given.iter().enumerate() {
         if other.densities != first.densities {
             return Err(argument(
@@ -65,15 +84,6 @@ pub(crate) fn prove_all(
                 "those of circuit 0".into(),
                 format!("others in circuit {circuit}"),
             ));
-        }
-        let found = other.a.len().next_power_of_two();
-        if key.domain_size != found {
-            let error = ProverError::CircuitMismatch {
-                what: "rows in its domain",
-                key: key.domain_size,
-                circuit: found,
-            };
-            return Err(Error::Prover { circuit, error });
         }
     }
     let variables = first.densities.variables()?;

@@ -10,6 +10,7 @@ use cuzk_groth16::KeyRef;
 use cuzk_groth16::device::KeyId;
 
 use crate::devices;
+use crate::engine::apart;
 use crate::error::Error;
 
 /// A key, shared by all clones of the handle. GPUs that have proved with it keep it until the last handle is dropped, or
@@ -31,10 +32,19 @@ impl Drop for Key {
         let Some(points) = self.points.get() else {
             return;
         };
-        for on in devices::opened() {
-            if let Err(error) = on.keys.let_go_of(*points) {
-                tracing::warn!(%error, "a key was not let go");
+        let opened = devices::opened();
+        if opened.is_empty() {
+            return;
+        }
+        let let_go = apart(|| {
+            for on in opened {
+                if let Err(error) = on.keys.let_go_of(*points) {
+                    tracing::warn!(%error, "a key was not let go");
+                }
             }
+        });
+        if let Err(error) = let_go {
+            tracing::warn!(%error, "a key was not let go");
         }
     }
 }

@@ -3,8 +3,9 @@
 #[path = "../tests/case/mod.rs"]
 mod case;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use cuzk_field::Fr;
 use cuzk_gpu_mem::GIB;
@@ -16,7 +17,7 @@ use cuzk_testkit::device;
 
 use crate::densities::Densities;
 use crate::devices::{OnGpu, gpus};
-use crate::engine::prove_on;
+use crate::engine::{apart, prove_on};
 use crate::memory::Bytes;
 use crate::prove::{Batch, Given};
 use crate::{SRS, generate_groth16_proofs, proofs_made_on_gpus};
@@ -87,6 +88,28 @@ fn what_is_wrong_is_told_and_nothing_is_kept() {
 
     // No GPU's proof verifies, nor the CPU's.
     refuses_a_damaged_key(case);
+}
+
+/// A thread of the pool that waits for the pool takes up the second call, which wants what the first one holds, as a key is
+/// held on its way to a GPU.
+#[test]
+fn calls_on_a_pool_may_wait_for_it_with_a_lock() {
+    let done = &Mutex::new(0);
+    let ms = Duration::from_millis;
+    let call = |_: &rayon::Scope<'_>| {
+        let work = || {
+            let mut done = done.lock().unwrap();
+            rayon::join(|| thread::sleep(ms(5)), || thread::sleep(ms(60)));
+            *done += 1;
+        };
+        apart(work).unwrap();
+    };
+    rayon::in_place_scope(|scope| {
+        scope.spawn(call);
+        thread::sleep(ms(20));
+        scope.spawn(call);
+    });
+    assert_eq!(*done.lock().unwrap(), 2);
 }
 
 /// No memory, then no device: the circuit is left to the CPU.

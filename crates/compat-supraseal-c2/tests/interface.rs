@@ -100,6 +100,70 @@ fn failures_are_panics_with_a_reason() {
     case.first(&srs, &one, &one);
 }
 
+/// Whatever lengths are claimed, nothing is read by them that the key does not say.
+#[test]
+fn lengths_are_held_against_the_key_before_anything_is_read() {
+    let case = Case::new(Shape::Dense, 4);
+    let srs = case.srs();
+    let one = [Fr::ONE];
+    let mut proofs = [[0u64; 48]];
+    let mut refused = |change: &dyn Fn(&mut Assignment<Fr>)| {
+        let mut assignment = case.assignment();
+        change(&mut assignment);
+        panic_of(|| generate_groth16_proofs(&[assignment], &one, &one, &mut proofs, &srs))
+    };
+    let (inputs, aux) = (case.inputs(), case.values.len() - case.inputs());
+    assert_eq!(
+        refused(&|case| case.abc_size = usize::MAX),
+        "cuzk: A: expected a length that memory has room for, found 18446744073709551615"
+    );
+    let other = |key, what, circuit| {
+        format!(
+            "cuzk: circuit 0: the key was not made for this circuit: the key has {key} {what}, the circuit {circuit}"
+        )
+    };
+    let rows = 1 << 40;
+    assert_eq!(
+        refused(&|case| case.abc_size = rows),
+        other(16, "rows in its domain", rows)
+    );
+    assert_eq!(
+        refused(&|case| case.abc_size = 0),
+        other(16, "rows in its domain", 1)
+    );
+    for variables in [0, aux - 1, aux + 1, 1 << 40] {
+        let change = |case: &mut Assignment<Fr>| {
+            case.aux_assignment_size = variables;
+            (case.a_aux_bit_len, case.b_aux_bit_len) = (variables, variables);
+        };
+        assert_eq!(refused(&change), other(aux, "other variables", variables));
+    }
+    for variables in [0, inputs - 1, inputs + 1, 1 << 40] {
+        let change = |case: &mut Assignment<Fr>| {
+            (case.inp_assignment_size, case.b_inp_bit_len) = (variables, variables);
+        };
+        assert_eq!(refused(&change), other(inputs, "inputs", variables));
+    }
+    assert_eq!(proofs, [[0; 48]]);
+}
+
+/// Bit vectors leave anything behind their last bit.
+#[test]
+fn what_lies_behind_the_last_bit_of_a_density_is_nothing() {
+    let case = Case::new(Shape::Dense, 4);
+    let (r, s) = randomness(2);
+    let mut words = case.a_aux.clone();
+    let aux = case.values.len() - case.inputs();
+    assert!(!aux.is_multiple_of(64));
+    *words.last_mut().unwrap() |= usize::MAX << (aux % 64);
+    let mut other = case.assignment();
+    other.a_aux_density = words.as_ptr();
+    let mut proofs = [[0; 48]; 2];
+    let assignments = [case.assignment(), other];
+    generate_groth16_proofs(&assignments, &r, &s, &mut proofs, &case.srs());
+    assert_eq!(proofs, [0, 1].map(|i| case.expected(r[i], s[i])));
+}
+
 /// An assignment whose elements are words, all of them at `data`.
 fn of_words(other: &Assignment<Fr>, data: *const [u64; 4]) -> Assignment<[u64; 4]> {
     Assignment {
