@@ -22,7 +22,7 @@ impl Assignment {
     /// For a circuit of this shape, with the constant ONE.
     pub(crate) fn of(shape: &Shape) -> Self {
         let r1cs = shape.r1cs();
-        // All at once: a list that grows leaves copies behind.
+        // All at once, so that nothing is copied.
         let mut aux = Vec::with_capacity(r1cs.num_variables);
         aux.resize(r1cs.num_inputs, Scalar::ZERO);
         let mut inputs = Vec::with_capacity(r1cs.num_inputs);
@@ -46,7 +46,7 @@ impl Assignment {
             ),
             (
                 "auxiliary variables",
-                r1cs.num_variables - r1cs.num_inputs,
+                r1cs.num_variables.saturating_sub(r1cs.num_inputs),
                 self.aux.len() - self.reserved,
             ),
             ("constraints", r1cs.num_constraints(), self.constraints),
@@ -81,18 +81,18 @@ impl Sink for Assignment {
 
     fn extend(&mut self, part: &Self) {
         let inputs = part.inputs.get(1..).unwrap_or_default();
-        self.inputs.extend_from_slice(inputs);
-        self.aux.extend_from_slice(&part.aux[part.reserved..]);
+        append(&mut self.inputs, inputs);
+        append(&mut self.aux, &part.aux[part.reserved..]);
         self.constraints += part.constraints;
     }
 
     fn input(&mut self, value: Option<Scalar>) -> usize {
-        self.inputs.push(value.unwrap_or_default());
+        append(&mut self.inputs, &[value.unwrap_or_default()]);
         self.inputs.len() - 1
     }
 
     fn aux(&mut self, value: Option<Scalar>) -> usize {
-        self.aux.push(value.unwrap_or_default());
+        append(&mut self.aux, &[value.unwrap_or_default()]);
         self.aux.len() - 1 - self.reserved
     }
 
@@ -101,6 +101,17 @@ impl Sink for Assignment {
     fn end_constraint(&mut self) {
         self.constraints += 1;
     }
+}
+
+/// Appends; where there is no room, into a larger list, and the one before it is wiped.
+fn append(list: &mut Zeroizing<Vec<Scalar>>, values: &[Scalar]) {
+    let len = list.len() + values.len();
+    if len > list.capacity() {
+        let mut larger = Zeroizing::new(Vec::with_capacity(len.max(2 * list.capacity())));
+        larger.extend_from_slice(list);
+        *list = larger;
+    }
+    list.extend_from_slice(values);
 }
 
 impl std::fmt::Debug for Assignment {

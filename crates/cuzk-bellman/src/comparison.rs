@@ -72,12 +72,14 @@ impl Sink for Comparison<'_> {
     }
 
     fn entry(&mut self, matrix: usize, variable: Variable, coefficient: Scalar) {
+        let inputs = self.shape.r1cs().num_inputs;
         let column = match variable {
-            Variable::Input(index) => index,
-            Variable::Aux(index) => self.shape.r1cs().num_inputs + index,
+            Variable::Input(index) => (index < inputs).then_some(index),
+            Variable::Aux(index) => index.checked_add(inputs),
         };
-        // A column beyond all of them is in no recorded row.
-        let column = u32::try_from(column).unwrap_or(u32::MAX);
+        // A variable beyond all of them is in no recorded row.
+        let column = column.and_then(|column| u32::try_from(column).ok());
+        let column = column.unwrap_or(u32::MAX);
         self.rows[matrix].push((column, Fr::from(coefficient)));
     }
 

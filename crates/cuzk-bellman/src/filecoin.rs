@@ -51,7 +51,7 @@ impl Digest {
     /// From 32 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut digest = [0; 16];
-        if text.len() != 32 || !text.is_ascii() {
+        if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
         for (byte, at) in digest.iter_mut().zip((0..).step_by(2)) {
@@ -125,12 +125,20 @@ impl<'a> FileName<'a> {
             .strip_prefix('v')
             .and_then(|rest| rest.split_once('-'))
             .ok_or_else(|| fault("does not begin with a version like \"v28-\""))?;
-        let version = version
-            .parse()
-            .map_err(|_| fault("does not begin with a version like \"v28-\""))?;
+        // A parser of numbers takes a sign.
+        let version = Some(version)
+            .filter(|version| version.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|version| version.parse().ok())
+            .ok_or_else(|| fault("does not begin with a version like \"v28-\""))?;
         let (circuit, identifier) = rest
             .rsplit_once('-')
             .ok_or_else(|| fault("has no identifier behind its circuit"))?;
+        if circuit.is_empty() {
+            return Err(fault("has no circuit before its identifier"));
+        }
+        if circuit.contains(['/', '\\']) {
+            return Err(fault("has folders in it"));
+        }
         let is_hex = identifier
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

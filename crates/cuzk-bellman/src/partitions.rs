@@ -99,7 +99,10 @@ impl<'e, 'k> Partitions<'e, 'k> {
                 {
                     Ok(job) => break under_way.push_back(job),
                     Err(SubmitError::Busy { .. }) if under_way.is_empty() => {
-                        thread::sleep(ASK_AGAIN);
+                        // A thread of a pool does what others wait for.
+                        if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                            thread::sleep(ASK_AGAIN);
+                        }
                     }
                     Err(SubmitError::Busy { .. }) => proofs.extend(next(under_way)?),
                     Err(error) => return Err(refused(&error)),
@@ -126,14 +129,21 @@ impl Backend for Partitions<'_, '_> {
         for circuit in self.proofs.circuits() {
             check_circuit(Some(circuit), r1cs)?;
         }
-        let mut under_way = VecDeque::new();
-        let proofs = self.drive(&mut under_way, jobs);
-        // After a failure: all that was begun is over when this returns.
-        under_way.iter().for_each(EngineJob::cancel);
-        for job in under_way {
+        self.drive(&mut UnderWay::default().0, jobs)
+    }
+}
+
+/// Partitions handed in whose results are not taken. After a failure, or a panic of a circuit, all that was begun is over
+/// when this is dropped.
+#[derive(Default)]
+struct UnderWay(VecDeque<EngineJob<Proved, ProofError>>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.iter().for_each(EngineJob::cancel);
+        for job in self.0.drain(..) {
             let _ = job.wait();
         }
-        proofs
     }
 }
 

@@ -414,6 +414,39 @@ fn circuits_that_cannot_be_recorded_are_refused() {
     assert_eq!(bellpepper::record(Stranger).unwrap_err(), expected);
 }
 
+/// With values it names an input that there is not, whose number would be that of the recorded variable behind the inputs.
+#[test]
+fn an_input_that_is_none_is_not_taken_for_another_variable() {
+    struct Swaps(bool);
+    impl Circuit<Scalar> for Swaps {
+        fn synthesize<CS: ConstraintSystem<Scalar>>(
+            self,
+            cs: &mut CS,
+        ) -> Result<(), SynthesisError> {
+            let aux = cs.alloc(|| "", || Ok(Scalar::from(0)))?;
+            let none = bellpepper_core::Variable(bellpepper_core::Index::Input(1));
+            let far = bellpepper_core::Variable(bellpepper_core::Index::Aux(usize::MAX));
+            let named = if self.0 { none } else { aux };
+            cs.enforce(|| "", |lc| lc + named, |lc| lc, |lc| lc);
+            if self.0 {
+                cs.enforce(|| "", |lc| lc + far, |lc| lc, |lc| lc);
+            } else {
+                cs.enforce(|| "", |lc| lc + aux, |lc| lc, |lc| lc);
+            }
+            Ok(())
+        }
+    }
+    let shape = bellpepper::record(Swaps(false)).unwrap();
+    let expected = Error::Constraint {
+        matrix: "A",
+        constraint: 0,
+    };
+    assert_eq!(
+        bellpepper::witness(&shape, Swaps(true)).unwrap_err(),
+        expected
+    );
+}
+
 /// FI-23: no constraint, no variable but ONE.
 #[test]
 fn an_empty_circuit_proves() {

@@ -67,6 +67,15 @@ fn names() {
         ("28-x.params", "does not begin with a version"),
         ("v28-x.params", "has no identifier"),
         ("v28-x-00.params", "64 hexadecimal digits"),
+        (
+            &NAME.replace("v28", "v+28"),
+            "does not begin with a version",
+        ),
+        (&NAME.replace("v28-", "v28-../"), "has folders in it"),
+        (
+            &format!("v28-{}", &NAME[NAME.len() - 72..]),
+            "has no circuit",
+        ),
     ] {
         let error = FileName::parse(wrong).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
@@ -98,6 +107,8 @@ fn a_file_is_held_against_the_list() {
         "",
         "[]",
         r#"{"x": {"cid": "", "digest": "00", "sector_size": 1}}"#,
+        // Signs are no digits.
+        &json.replace(ABC, &"+a".repeat(16)),
     ] {
         assert!(
             matches!(List::from_json(wrong), Err(Error::List { .. })),

@@ -1,6 +1,7 @@
 //! Partitions through the scheduler.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -164,6 +165,31 @@ fn one_is_drawn_at_a_time_and_the_first_failure_ends_it() {
         let options = blinded(1).with_stop_check(stop);
         let error = bellpepper::prove(&partitions, &case.shape, Chain::with(FORM, 1), &options);
         assert_eq!(error.unwrap_err(), ProverError::Stopped.into());
+    });
+}
+
+/// A circuit that panics takes nobody else's proofs with it: what was begun for it is over when the panic is out.
+#[test]
+fn a_circuit_that_panics_leaves_the_engine_at_work() {
+    let case = Case::new();
+    let circuit = CuzkCircuit::R1cs(case.shape.r1cs());
+    let proofs = Arc::new(Proofs::new(Prover::new(&case.key).unwrap(), circuit));
+    thread::scope(|scope| {
+        let options = Partitions::options([DeviceOptions::new(Place::Cpu)]);
+        let engine = Scheduler::start_in(scope, options).unwrap();
+        let partitions = Partitions::new(&engine, &proofs);
+        let drawn = Cell::default();
+        let mut jobs = case.jobs(3, None, &drawn).enumerate().map(|(i, job)| {
+            assert!(i < 2, "no value");
+            job
+        });
+        let prove = || partitions.prove_all(case.shape.r1cs(), &mut jobs);
+        let panic = catch_unwind(AssertUnwindSafe(prove)).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"no value"));
+        assert_eq!(engine.status().jobs, 0);
+        let mut jobs = case.jobs(2, None, &drawn);
+        let proved = partitions.prove_all(case.shape.r1cs(), &mut jobs).unwrap();
+        assert_eq!(to_bytes(&proved), case.expected(2));
     });
 }
 
