@@ -1,6 +1,7 @@
 //! Devices that tests run on: the emulated one everywhere, a card where there is one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cuzk_gpu_mem::driver::SimDriver;
 use cuzk_gpu_mem::{Device, DeviceBuf, DeviceInfo, GIB, Pod, Settings, Stream, list};
@@ -28,6 +29,9 @@ pub fn emulated_at(ordinal: u32, bytes: u64) -> (Device, Arc<SimDriver>) {
     (device.expect("an emulated device opens"), driver)
 }
 
+/// How long a test waits for memory of a card that others hold: tests that run beside it have ledgers of their own.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The first card. Where there is none, [`no_gpu`] says so.
 pub fn card() -> Option<Device> {
     if let Err(reason) = list() {
@@ -35,7 +39,11 @@ pub fn card() -> Option<Device> {
         return None;
     }
     let selector = "0".parse().expect("a selector");
-    Some(Device::open(&selector, Settings::default()).expect("a card that is listed opens"))
+    let settings = Settings {
+        wait_for_memory: PATIENCE,
+        ..Settings::default()
+    };
+    Some(Device::open(&selector, settings).expect("a card that is listed opens"))
 }
 
 /// A device with what launches kernels there, and a stream.

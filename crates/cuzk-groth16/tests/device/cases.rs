@@ -89,7 +89,8 @@ fn word_borders_and_empty_densities_prove(gpu: &Gpu, is_card: bool) {
 /// WP-13, WP-14: two points exchanged, all of them on their curve, and a proof that does not verify: it is withheld, and the
 /// witness is not to blame. On a card the next key is right.
 fn a_damaged_key_is_found_by_verification(gpu: &Gpu, is_card: bool) {
-    let Instance { r1cs, witness } = Instance::new(Shape::Dense, 2, 4).unwrap();
+    let log_n = if is_card { 4 } else { 2 };
+    let Instance { r1cs, witness } = Instance::new(Shape::Dense, log_n, 4).unwrap();
     let key = proving_key(&r1cs, KeyFamily::Bellman, 2).unwrap();
     let parts: [fn(&mut ProvingKey); 5] = [
         |key| key.h_query.swap(0, 1),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuzk_gpu_mem::driver::Code;
-use cuzk_gpu_mem::{Error as Memory, GIB};
+use cuzk_gpu_mem::{Error as Memory, GIB, TrimPolicy};
 use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu, KeyCache, Part, Residency};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Circuit, Error, ProveOptions, Prover, StopCheck, Verifier};
@@ -20,7 +20,7 @@ on_both!(
 
 /// Bytes that blocks hold, when what is done with has been given back.
 fn held(gpu: &Gpu) -> u64 {
-    gpu.device().usable().unwrap();
+    gpu.device().trim(TrimPolicy::Device).unwrap();
     gpu.device().budget().state().held()
 }
 
