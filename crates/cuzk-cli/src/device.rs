@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Instant;
 
 use cuzk_gpu_mem::{Bytes, Device, DeviceInfo, Error as Memory, Selector, Settings, Unavailable};
 use cuzk_groth16::device::Gpu;
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::ResourceArgs;
 use crate::exit::Failure;
+use crate::report::millis;
 
 /// `--device`, and how it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,6 +72,29 @@ pub(crate) struct DeviceUsed {
     pub(crate) reason: String,
     /// Host threads.
     pub(crate) threads: usize,
+    /// How long it took to open the GPUs, load their kernels and test them: once a run, and part of no proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) opened_ms: Option<f64>,
+}
+
+impl fmt::Display for DeviceUsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            requested,
+            used,
+            reason,
+            threads,
+            opened_ms,
+        } = self;
+        write!(
+            f,
+            "{used}, {threads} threads (--device {requested}: {reason})"
+        )?;
+        match opened_ms {
+            Some(ms) => write!(f, ", opened and tested in {ms:.0} ms"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl DeviceUsed {
@@ -88,6 +113,8 @@ pub(crate) struct Taken {
     threads: usize,
     vram_limit: Option<u64>,
     prospect: Prospect,
+    /// Of the GPUs that have been opened.
+    opened_ms: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -105,6 +132,7 @@ pub(crate) fn take(resources: &ResourceArgs) -> Result<Taken, Failure> {
     let (choice, vram_limit) = (&resources.device, resources.vram_limit);
     // First: the self-test of a GPU computes on the host as well, and would start threads of its own.
     let threads = start_threads(resources.threads)?;
+    let mut opened_ms = None;
     let prospect = match &choice.wanted {
         Wanted::Cpu => Prospect::Cpu("as asked".to_owned()),
         Wanted::Auto => match find(None) {
@@ -120,13 +148,16 @@ pub(crate) fn take(resources: &ResourceArgs) -> Result<Taken, Failure> {
                 _ => cuzk_gpu_mem::list(),
             };
             let infos = infos.map_err(|why| unusable(why.to_string()))?;
+            let begun = Instant::now();
             let gpus = infos.iter().map(|info| {
                 open(info, vram_limit).map_err(|why| match why {
                     Unopened::TooLittleMemory(why) => Failure::OutOfMemory(why),
                     Unopened::Unusable(why) => unusable(why),
                 })
             });
-            Prospect::Gpus(gpus.collect::<Result<_, _>>()?)
+            let gpus = gpus.collect::<Result<_, _>>()?;
+            opened_ms = Some(millis(begun.elapsed()));
+            Prospect::Gpus(gpus)
         }
     };
     Ok(Taken {
@@ -134,6 +165,7 @@ pub(crate) fn take(resources: &ResourceArgs) -> Result<Taken, Failure> {
         threads,
         vram_limit,
         prospect,
+        opened_ms,
     })
 }
 
@@ -146,6 +178,7 @@ impl Taken {
             threads: 1,
             vram_limit: None,
             prospect: Prospect::Gpus(gpus),
+            opened_ms: None,
         }
     }
 
@@ -185,6 +218,7 @@ impl Taken {
 
     /// What works on a circuit of this domain, where a GPU is worth its start from `least` rows on.
     pub(crate) fn settle_worth(self, domain_size: usize, least: usize) -> (DeviceUsed, Vec<Gpu>) {
+        let mut opened_ms = self.opened_ms;
         let (gpus, reason) = match self.prospect {
             Prospect::Cpu(reason) => (Vec::new(), reason),
             Prospect::Gpus(gpus) => (gpus, "as asked".to_owned()),
@@ -196,10 +230,16 @@ impl Taken {
                 );
                 (Vec::new(), reason)
             }
-            Prospect::Maybe(info) => match open(&info, self.vram_limit) {
-                Ok(gpu) => (vec![gpu], format!("{} works", info.name)),
-                Err(why) => (Vec::new(), format!("{why} (so it is not used)")),
-            },
+            Prospect::Maybe(info) => {
+                let begun = Instant::now();
+                match open(&info, self.vram_limit) {
+                    Ok(gpu) => {
+                        opened_ms = Some(millis(begun.elapsed()));
+                        (vec![gpu], format!("{} works", info.name))
+                    }
+                    Err(why) => (Vec::new(), format!("{why} (so it is not used)")),
+                }
+            }
         };
         let used = match gpus.len() {
             0 => "cpu".to_owned(),
@@ -210,14 +250,9 @@ impl Taken {
             used,
             reason,
             threads: self.threads,
+            opened_ms,
         };
-        let DeviceUsed {
-            used,
-            reason,
-            threads,
-            ..
-        } = &device;
-        tracing::info!("working on {used}, {threads} threads: {reason}");
+        tracing::info!("working on {device}");
         (device, gpus)
     }
 }
@@ -318,6 +353,28 @@ mod tests {
             text.contains("a limit of 1 KiB (--vram-limit) is too small"),
             "{text}"
         );
+    }
+
+    /// PF-10: what is paid once a run is not in the time of a proof.
+    #[test]
+    fn the_time_to_open_a_gpu_is_told_apart() {
+        let mut device = DeviceUsed {
+            requested: "auto".to_owned(),
+            used: "cuda:0".to_owned(),
+            reason: "it works".to_owned(),
+            threads: 8,
+            opened_ms: Some(351.6),
+        };
+        let text = "cuda:0, 8 threads (--device auto: it works), opened and tested in 352 ms";
+        assert_eq!(device.to_string(), text);
+        assert_eq!(serde_json::to_value(&device).unwrap()["opened_ms"], 351.6);
+        device.opened_ms = None;
+        assert_eq!(
+            device.to_string(),
+            "cuda:0, 8 threads (--device auto: it works)"
+        );
+        let json = serde_json::to_value(&device).unwrap();
+        assert!(json.get("opened_ms").is_none());
     }
 
     #[test]

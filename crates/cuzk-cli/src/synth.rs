@@ -157,13 +157,7 @@ fn outcome(
             kind.title()
         ),
     );
-    lines.line(
-        "device",
-        format_args!(
-            "{}, {} threads (--device {}: {})",
-            device.used, device.threads, device.requested, device.reason
-        ),
-    );
+    lines.line("device", device);
     lines.raw("stages");
     lines.stages(stages);
     lines.line("total", format_args!("{elapsed_ms:>10.1} ms"));

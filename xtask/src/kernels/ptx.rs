@@ -37,17 +37,21 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let toolkit = Toolkit::find(options.nvcc.as_deref())?;
     let mut targets = options.targets;
     if options.all {
-        let known = toolkit.architectures()?;
-        let (with, without): (Vec<u32>, Vec<u32>) =
-            RELEASE.into_iter().partition(|sm| known.contains(sm));
-        for sm in without {
+        let (of_release, left_out) = release_targets(&toolkit.architectures()?);
+        for sm in left_out {
             println!(
                 "left out: sm_{sm}, which nvcc {} does not know",
                 toolkit.version
             );
         }
-        targets.extend(with.into_iter().map(Target::Cubin));
-        targets.insert(Target::Ptx(OLDEST));
+        if of_release.is_empty() {
+            bail!(
+                "nvcc {} knows none of the supported architectures {RELEASE:?}; say which it is to compile for with --sm, \
+                 or take another with --nvcc",
+                toolkit.version
+            );
+        }
+        targets.extend(of_release);
     }
     if targets.is_empty() {
         targets.extend(cards().into_iter().map(Target::Cubin));
@@ -65,6 +69,15 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         folder().display()
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// A binary for each supported architecture that a compiler knows, and PTX for the oldest of them; and those it does not know.
+fn release_targets(known: &[u32]) -> (Vec<Target>, Vec<u32>) {
+    let (with, without): (Vec<u32>, Vec<u32>) =
+        RELEASE.into_iter().partition(|sm| known.contains(sm));
+    let ptx = with.first().copied().map(Target::Ptx);
+    let targets = with.into_iter().map(Target::Cubin).chain(ptx);
+    (targets.collect(), without)
 }
 
 /// What CI does: everything for sm_90 and PTX, from nothing, in at most eight minutes on two cores.
@@ -237,7 +250,12 @@ pub(crate) fn build(toolkit: &Toolkit, targets: &BTreeSet<Target>) -> Result<usi
     for target in targets {
         let (Target::Cubin(sm) | Target::Ptx(sm)) = target;
         if !known.contains(sm) {
-            bail!("nvcc {} cannot compile for {target}", toolkit.version);
+            let known: Vec<String> = known.iter().map(|sm| format!("sm_{sm}")).collect();
+            bail!(
+                "nvcc {} cannot compile for {target}, only for {}",
+                toolkit.version,
+                known.join(", ")
+            );
         }
     }
     let dir = folder();
@@ -407,4 +425,51 @@ fn remove_strangers(manifest: &Manifest) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GP-10: compilers drop old architectures and do not know new ones yet.
+    #[test]
+    fn a_release_is_built_for_what_the_compiler_knows() {
+        let (targets, left_out) = release_targets(&[75, 80, 86, 87, 89, 90, 100, 103, 120, 121]);
+        assert_eq!(targets.len(), RELEASE.len() + 1);
+        assert!(targets.contains(&Target::Ptx(80)));
+        assert!(left_out.is_empty());
+        let (targets, left_out) = release_targets(&[90, 100, 130]);
+        let expected = [Target::Cubin(90), Target::Cubin(100), Target::Ptx(90)];
+        assert_eq!(targets, expected);
+        assert_eq!(left_out, [80, 86, 89, 120]);
+        assert!(release_targets(&[130, 140]).0.is_empty());
+    }
+
+    /// GP-10: one that is asked for all the same is refused by its name before anything is written.
+    #[cfg(unix)]
+    #[test]
+    fn an_architecture_that_the_compiler_has_dropped_is_named() -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = std::env::temp_dir().join(format!("cuzk-nvcc-{}", std::process::id()));
+        fs::create_dir_all(&dir)?;
+        let nvcc = dir.join("nvcc");
+        let script = "#!/bin/sh\ncase $1 in\n\
+            --version) echo 'Cuda compilation tools, release 14.0, V14.0.10' ;;\n\
+            --list-gpu-arch) printf 'compute_90\\ncompute_100\\n' ;;\n\
+            *) exit 1 ;;\nesac\n";
+        fs::write(&nvcc, script)?;
+        fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755))?;
+        let toolkit = Toolkit::find(Some(&nvcc))?;
+        let known = toolkit.architectures()?;
+        let refused = build(&toolkit, &[Target::Cubin(70)].into());
+        fs::remove_dir_all(&dir)?;
+        assert_eq!(known, [90, 100]);
+        let message = format!("{:#}", refused.unwrap_err());
+        assert_eq!(
+            message,
+            "nvcc 14.0.10 cannot compile for sm_70, only for sm_90, sm_100"
+        );
+        Ok(())
+    }
 }

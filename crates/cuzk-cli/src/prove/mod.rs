@@ -245,6 +245,7 @@ mod tests {
             used: "cuda:0".to_owned(),
             reason: "as asked".to_owned(),
             threads: 1,
+            opened_ms: None,
         };
         let gpus = std::slice::from_ref(gpu);
         let (proved, used) = if args.many.sets_engine() {

@@ -173,14 +173,7 @@ impl ProofResult<'_> {
             Some(file) => lines.line("key", format_args!("{kind}, {file}")),
             None => lines.line("key", format_args!("{kind}, synthetic, made in memory")),
         }
-        let device = &self.device;
-        lines.line(
-            "device",
-            format_args!(
-                "{}, {} threads (--device {}: {})",
-                device.used, device.threads, device.requested, device.reason
-            ),
-        );
+        lines.line("device", &self.device);
         lines.raw("stages");
         lines.stages(&self.loader.stages);
         lines.line(

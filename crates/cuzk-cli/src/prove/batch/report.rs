@@ -138,13 +138,7 @@ impl Tally {
             lines.line("failed", self.failed);
             lines.line("not begun", not_begun);
         }
-        lines.line(
-            "device",
-            format_args!(
-                "{}, {} threads (--device {}: {})",
-                device.used, device.threads, device.requested, device.reason
-            ),
-        );
+        lines.line("device", device);
         lines.line(
             "rate",
             format_args!(

@@ -56,6 +56,7 @@ impl Rig {
                 used: "cuda:0".to_owned(),
                 reason: "it works".to_owned(),
                 threads: 1,
+                opened_ms: None,
             },
         }
     }
