@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cuzk_field::{Affine, Fp, Fr, Scalar};
 use cuzk_gpu_mem::{DeviceBuf, DeviceView, Stream};
 use cuzk_kernels::Launcher;
-use cuzk_msm::device::{DeviceCurve, MsmPlan, Pending, Scalars, Streams};
+use cuzk_msm::device::{DeviceCurve, HostBases, MsmPlan, Patient, Pending, Scalars, Streams};
 
 use crate::device::Bench;
 use crate::values::{expected, points, random_scalar, repeated, room, words};
@@ -314,8 +314,11 @@ pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stre
                     run.plan.run_streamed(
                         launcher,
                         stream,
-                        scope,
-                        &[&pinned],
+                        HostBases {
+                            pieces: &[&pinned],
+                            uploads: scope,
+                            pace: &Patient,
+                        },
                         &scalars,
                         scratch,
                         result,

@@ -4,9 +4,9 @@ use cuzk_field::{Fp, Fp2, Fr, Scalar};
 use cuzk_gpu_mem::{DeviceBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_msm::device::{
-    BaseSet, Batches, DeviceCurve, Members, PackTarget, PackedWitness, Pending, Scalars,
-    SparsePlan, StreamedSparsePlan, TermCounts, count_scratch_bytes, count_terms, count_terms_in,
-    count_terms_in_scratch_bytes, pack, tiles,
+    BaseSet, Batches, DeviceCurve, HostBases, Members, PackTarget, PackedWitness, Patient, Pending,
+    Scalars, SparsePlan, StreamedSparsePlan, TermCounts, count_scratch_bytes, count_terms,
+    count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
 };
 
 use crate::dense::sustained;
@@ -296,10 +296,12 @@ fn streamed<F: DeviceCurve>(
         let result = host.pinned("sums", plan.result_len()).expect("memory");
         let scratch = scratch.view_mut();
         let run = uploads.scope(|scope| {
-            let pieces = [&pinned[..]];
-            plan.run(
-                launcher, stream, scope, &pieces, &witnesses, sets, scratch, result,
-            )
+            let bases = HostBases {
+                pieces: &[&pinned[..]],
+                uploads: scope,
+                pace: &Patient,
+            };
+            plan.run(launcher, stream, bases, &witnesses, sets, scratch, result)
         });
         run.expect("copies").expect("sums")
     });

@@ -9,7 +9,7 @@ use cuzk_gpu_mem::{DeviceBuf, DeviceView, Pod, Recorder, Stream, TrimPolicy};
 use cuzk_groth16::Verifier;
 use cuzk_groth16::device::{Error, Gpu, Result};
 use cuzk_kernels::DeviceCurve;
-use cuzk_msm::device::{MsmPlan, Pending, Scalars, Streams};
+use cuzk_msm::device::{HostBases, MsmPlan, Patient, Pending, Scalars, Streams};
 use cuzk_ntt::device::{DevicePlan, PlanRequest, QuotientArrays, QuotientForm};
 
 use super::FAMILY;
@@ -370,8 +370,11 @@ impl<'g> Plain<'g> {
                 plan.run_streamed(
                     launcher,
                     stream,
-                    uploads,
-                    &[points],
+                    HostBases {
+                        pieces: &[points],
+                        uploads,
+                        pace: &Patient,
+                    },
                     &values,
                     scratch,
                     result,

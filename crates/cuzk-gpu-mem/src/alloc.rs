@@ -50,7 +50,8 @@ pub(crate) struct RawBlock {
     pub(crate) bytes: u64,
     pub(crate) stream: Arc<StreamCore>,
     pub(crate) label: &'static str,
-    pub(crate) secret: bool,
+    /// Bytes from its start on that hold a secret.
+    pub(crate) secret_bytes: u64,
     kind: AllocKind,
     pub(crate) reservation: Option<Reservation>,
     /// Streams that it is lent to.
@@ -73,7 +74,8 @@ impl Drop for RawBlock {
                 kind: self.kind,
                 stream: Arc::clone(&self.stream),
                 reservation,
-                step: Retired::first_step(self.kind, self.secret),
+                wipe_bytes: self.secret_bytes,
+                step: Retired::first_step(self.kind, self.secret_bytes),
             };
             self.device
                 .inner
@@ -140,7 +142,7 @@ impl Device {
             let mut reservation = self.reserve_for(&request, &mut source, side)?;
             match self.obtain(&request, stream, side) {
                 Ok(ptr) => {
-                    reservation.back();
+                    reservation.back(kind);
                     (ptr, Some(reservation))
                 }
                 Err(error) => {
@@ -158,7 +160,7 @@ impl Device {
             bytes,
             stream: Arc::clone(&stream.core),
             label,
-            secret: false,
+            secret_bytes: 0,
             kind,
             reservation,
             borrowers: Mutex::default(),
@@ -252,7 +254,7 @@ impl Device {
             kind: AllocKind::Synchronous,
         };
         let mut reservation = self.reserve_for(&request, &mut Source::Outside, Side::Outside)?;
-        reservation.back();
+        reservation.back(AllocKind::Synchronous);
         Ok(reservation)
     }
 

@@ -40,6 +40,8 @@ struct Ledger {
     unbacked: u64,
     /// Freed, and not known to have completed; a part of `outside` and of the claims' `drawn`.
     pending: u64,
+    /// Delivered by the synchronous allocator, and not freed.
+    plain: u64,
     claims: BTreeMap<u64, Section>,
     next_claim: u64,
     labels: BTreeMap<&'static str, u64>,
@@ -70,6 +72,8 @@ pub struct BudgetState {
     pub drawn: u64,
     /// Freed but not completed; still counted above.
     pub pending: u64,
+    /// Blocks of the synchronous allocator, which are in no pool; still counted above.
+    pub plain: u64,
     /// The most ever committed.
     pub peak_committed: u64,
 }
@@ -80,11 +84,12 @@ impl BudgetState {
         self.outside - self.promised + self.drawn
     }
 
-    /// Bytes of blocks in use, as the device sees them: delivered, and not freed.
-    pub fn backed(&self) -> u64 {
+    /// Bytes of the pool that are certainly in use by our blocks: delivered, and not freed.
+    pub(crate) fn in_pool(&self) -> u64 {
         (self.outside + self.drawn)
             .saturating_sub(self.unbacked)
             .saturating_sub(self.pending)
+            .saturating_sub(self.plain)
     }
 
     /// Bytes that nobody else may count on.
@@ -131,6 +136,7 @@ impl Ledger {
             largest_claim: self.largest_claim(),
             drawn: self.claims.values().map(|section| section.drawn).sum(),
             pending: self.pending,
+            plain: self.plain,
             peak_committed: self.peak_committed,
         }
     }
@@ -153,7 +159,7 @@ impl Budget {
         self.ledger.lock().state()
     }
 
-    /// Looks at the ledger while it cannot change. What else `look` reads then fits it: a block that
+    /// Looks at the ledger while it cannot change. What else `look` reads then fits it: a plain block that
     /// the device counts and the ledger not yet makes the two err on the safe side.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&BudgetState) -> T) -> T {
         look(&self.ledger.lock().state())
@@ -211,7 +217,7 @@ impl Budget {
             label,
             bytes,
             place,
-            backed: false,
+            backed: None,
             pending: false,
         }
     }

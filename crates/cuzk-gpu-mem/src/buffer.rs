@@ -66,7 +66,14 @@ impl<T: Pod> DeviceBuf<T> {
 
     /// The buffer holds a secret: it is zeroed on the device before its memory can be reused.
     pub fn mark_secret(&mut self) {
-        self.raw.secret = true;
+        self.raw.secret_bytes = self.raw.bytes;
+    }
+
+    /// What of a secret lay from this element on has been overwritten, by work that is ordered before all that the home
+    /// stream is given from now on: where other streams are idle, that need not be done at the end of the buffer's life.
+    pub fn mark_wiped_from(&mut self, element: usize) {
+        let bytes = element.saturating_mul(size_of::<T>()) as u64;
+        self.raw.secret_bytes = self.raw.secret_bytes.min(bytes);
     }
 
     /// Makes `stream` the buffer's home: it waits for the former home, and the buffer will be freed

@@ -338,6 +338,11 @@ impl<T: Pod> Scoped<'_, T> {
     pub fn mark_secret(&mut self) {
         self.buffer.mark_secret();
     }
+
+    /// See [`DeviceBuf::mark_wiped_from`].
+    pub fn mark_wiped_from(&mut self, element: usize) {
+        self.buffer.mark_wiped_from(element);
+    }
 }
 
 impl<'a, T: Pod> From<&'a Scoped<'_, T>> for DeviceView<'a, T> {

@@ -178,10 +178,16 @@ impl StagingPlan {
 /// whichever is less, beside what is held outside. What the section now computing holds is counted
 /// as free, since it will be.
 ///
-/// The device allows `free + trimmable - reserve` more than what our blocks hold; `trimmable` is what
-/// the pool holds and nobody uses.
-fn headroom(state: &BudgetState, info: &MemInfo, reserve: u64) -> u64 {
-    let by_device = (info.obtainable() + state.backed()).saturating_sub(reserve);
+/// The device allows what is free, what the pool has, in use or not, and what plain blocks of ours hold, less the
+/// reserve. What of the pool is in use does not matter, where all of it is ours: freed blocks count as used there until
+/// their streams get past the free, and who reads that while a section runs would take it for less room.
+fn headroom(state: &BudgetState, info: &MemInfo, pool_is_shared: bool, reserve: u64) -> u64 {
+    let strangers = match pool_is_shared {
+        true => info.pool_used.saturating_sub(state.in_pool()),
+        false => 0,
+    };
+    let ours = info.pool_reserved.saturating_sub(strangers) + state.plain;
+    let by_device = (info.free + ours).saturating_sub(reserve);
     state.limit.min(by_device).saturating_sub(state.outside)
 }
 
@@ -270,7 +276,8 @@ impl Device {
         let reserve = self.inner.settings.reserve;
         self.inner.budget.look(|state| {
             let info = self.inner.link.run(|driver| driver.mem_info())?;
-            Ok((headroom(state, &info, reserve), state.largest_claim))
+            let room = headroom(state, &info, self.driver().pool_is_shared(), reserve);
+            Ok((room, state.largest_claim))
         })
     }
 
@@ -307,7 +314,8 @@ impl Device {
                 // Read under the ledger's lock: figures older than the ledger would count bytes
                 // twice that somebody has allocated in between.
                 figures = self.inner.link.run(|driver| driver.mem_info());
-                let room = headroom(state, figures.as_ref().ok()?, reserve);
+                let is_shared = self.driver().pool_is_shared();
+                let room = headroom(state, figures.as_ref().ok()?, is_shared, reserve);
                 if total > room {
                     return None;
                 }

@@ -33,6 +33,7 @@ const FENCE_AT_ONCE: u64 = 16 * MIB;
 pub(crate) struct Retired {
     pub(crate) ptr: DevicePtr,
     pub(crate) bytes: u64,
+    pub(crate) wipe_bytes: u64,
     pub(crate) kind: AllocKind,
     pub(crate) stream: Arc<StreamCore>,
     pub(crate) reservation: Reservation,
@@ -100,8 +101,8 @@ impl Fence {
 
 impl Retired {
     /// The first step of a block of that kind.
-    pub(crate) fn first_step(kind: AllocKind, secret: bool) -> Step {
-        match (secret, kind) {
+    pub(crate) fn first_step(kind: AllocKind, secret_bytes: u64) -> Step {
+        match (secret_bytes > 0, kind) {
             (true, _) => Step::Wipe,
             (false, AllocKind::StreamOrdered) => Step::Free,
             (false, AllocKind::Synchronous) => Step::Mark,
@@ -124,11 +125,11 @@ impl Retired {
             let recorder = self.stream.recorder();
             let span = recorder.and_then(|recorder| recorder.begin_wipe(&self.stream));
             // SAFETY: the block is live and this entry its only owner.
-            unsafe { driver.fill(self.ptr, 0, self.bytes as usize, stream)? };
+            unsafe { driver.fill(self.ptr, 0, self.wipe_bytes as usize, stream)? };
             if let Some(span) = span {
                 span.end_on(&self.stream);
             }
-            self.step = Self::first_step(self.kind, false);
+            self.step = Self::first_step(self.kind, 0);
         }
         if matches!(self.step, Step::Free) && self.kind == AllocKind::StreamOrdered {
             // SAFETY: the block is live, this entry its only owner, its last use ordered before

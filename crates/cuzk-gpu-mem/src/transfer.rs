@@ -233,6 +233,18 @@ impl Stream {
             .run(|driver| unsafe { driver.copy(copy, self.core.id) })
     }
 
+    /// Overwrites a secret with zeros before its buffer's end, asynchronously: see
+    /// [`DeviceBuf::mark_wiped_from`](crate::DeviceBuf::mark_wiped_from). Recorded as a wipe.
+    pub fn wipe<'a, T: Pod>(&self, target: impl Into<DeviceViewMut<'a, T>>) -> Result<()> {
+        let span = self.core.recorder();
+        let span = span.and_then(|recorder| recorder.begin_wipe(&self.core));
+        self.fill(target, 0)?;
+        if let Some(span) = span {
+            span.end(self);
+        }
+        Ok(())
+    }
+
     /// Sets every byte of the target, asynchronously.
     pub fn fill<'a, T: Pod>(
         &self,

@@ -130,6 +130,33 @@ fn a_buffer_in_flight_is_not_handed_out_and_secrets_are_wiped() {
     assert_eq!(back, [0xdead; 512]);
 }
 
+/// What its user has overwritten is not overwritten again; all else is.
+#[test]
+fn what_its_user_has_wiped_is_left_alone() {
+    let driver = card16();
+    let device = open(&driver);
+    let stream = device.stream("main").unwrap();
+    for (wiped_from, expected) in [(None, [0; 4]), (Some(4), [0; 4]), (Some(3), [0, 0, 0, 9])] {
+        let mut secret = device.alloc::<u64>("secret", 4, &stream).unwrap();
+        stream
+            .upload_slice(&[7, 7, 7, 9], secret.view_mut())
+            .unwrap();
+        secret.mark_secret();
+        if let Some(element) = wiped_from {
+            secret.mark_wiped_from(element);
+        }
+        let first = secret.view().ptr().0 as usize as *const u64;
+        driver.set_completion(Completion::Lazy);
+        drop(secret);
+        assert!(driver.step(stream.id()), "the wipe, and not the free");
+        let words = std::ptr::with_exposed_provenance::<[u64; 4]>(first.addr());
+        // SAFETY: the block is not freed yet: an emulated device's addresses are the host's.
+        assert_eq!(unsafe { words.read() }, expected);
+        driver.set_completion(Completion::Eager);
+        stream.synchronize().unwrap();
+    }
+}
+
 /// A secret block of device memory is zero before its bytes can be reused.
 #[test]
 fn secret_device_blocks_are_wiped_before_they_are_freed() {

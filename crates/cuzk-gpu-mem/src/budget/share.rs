@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Budget, Section};
+use crate::driver::AllocKind;
 
 /// Where a reservation's bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub struct Reservation {
     pub(super) label: &'static str,
     pub(super) bytes: u64,
     pub(super) place: Place,
-    pub(super) backed: bool,
+    /// By which allocator.
+    pub(super) backed: Option<AllocKind>,
     pub(super) pending: bool,
 }
 
@@ -116,17 +118,25 @@ impl Reservation {
     }
 
     /// The driver has delivered the block.
-    pub(crate) fn back(&mut self) {
-        if !self.backed {
-            self.budget.ledger.lock().unbacked -= self.bytes;
-            self.backed = true;
+    pub(crate) fn back(&mut self, kind: AllocKind) {
+        if self.backed.is_none() {
+            let mut ledger = self.budget.ledger.lock();
+            ledger.unbacked -= self.bytes;
+            if kind == AllocKind::Synchronous {
+                ledger.plain += self.bytes;
+            }
+            self.backed = Some(kind);
         }
     }
 
     /// The free has been issued; the bytes stay counted until it has completed.
     pub(crate) fn mark_pending(&mut self) {
         if !self.pending {
-            self.budget.ledger.lock().pending += self.bytes;
+            let mut ledger = self.budget.ledger.lock();
+            ledger.pending += self.bytes;
+            if self.backed == Some(AllocKind::Synchronous) {
+                ledger.plain -= self.bytes;
+            }
             self.pending = true;
         }
     }
@@ -148,11 +158,13 @@ impl Drop for Reservation {
             }
             Place::Outside | Place::Section(_) => ledger.outside -= bytes,
         }
+        match self.backed {
+            None => ledger.unbacked -= bytes,
+            Some(AllocKind::Synchronous) if !self.pending => ledger.plain -= bytes,
+            Some(_) => {}
+        }
         if self.pending {
             ledger.pending -= bytes;
-        }
-        if !self.backed {
-            ledger.unbacked -= bytes;
         }
         ledger.forget(self.label, bytes);
         self.budget.changed(ledger);

@@ -71,12 +71,12 @@ pub struct MemInfo {
     pub free: u64,
     /// Held by our pool, in use or not.
     pub pool_reserved: u64,
-    /// Of those, in use. Freed blocks leave this count when the free is issued, not when it is done.
+    /// Of those, in use. A freed block leaves this count when its stream gets past the free: on a busy stream, late.
     pub pool_used: u64,
 }
 
 impl MemInfo {
-    /// Bytes the pool holds and nobody uses, completed or still pending.
+    /// Bytes the pool holds and nobody uses, whether the host has seen their frees complete or not.
     pub fn cached(&self) -> u64 {
         self.pool_reserved.saturating_sub(self.pool_used)
     }
@@ -165,6 +165,11 @@ pub unsafe trait Driver: fmt::Debug + Send + Sync {
 
     /// Reads the device's memory state.
     fn mem_info(&self) -> DriverResult<MemInfo>;
+
+    /// Whether others than the owner of this driver have blocks in its pool.
+    fn pool_is_shared(&self) -> bool {
+        false
+    }
 
     /// Allocates `bytes > 0`. A stream-ordered block may be used on `stream` from now on, on
     /// others after an event.

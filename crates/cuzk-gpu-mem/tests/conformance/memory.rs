@@ -1,8 +1,10 @@
 //! Pending, cached and given-back bytes, step by step; and what our layer makes of them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cuzk_gpu_mem::driver::{AllocKind, Code, DevicePtr, Point, StreamId};
+use cuzk_gpu_mem::driver::{AllocKind, Code, DevicePtr, Point, SimDriver, StreamId};
 use cuzk_gpu_mem::{Error, MIB, Priority, StagingRequest, TrimPolicy};
 
 use crate::rig::{Rig, UNITS, say};
@@ -43,6 +45,12 @@ impl Raw<'_> {
         unsafe { self.rig.driver.wait(Point::Stream(self.stream)) }.unwrap();
     }
 
+    /// Until the stream is idle, of which the memory's books are told nothing.
+    fn poll(&self) {
+        // SAFETY: the stream is live.
+        while !unsafe { self.rig.driver.query(Point::Stream(self.stream)) }.unwrap() {}
+    }
+
     /// Compares free, pool reserved and pool used with the model, in units.
     fn expect(&self, step: &str, expected: [u64; 3]) {
         let info = self.rig.info();
@@ -53,6 +61,44 @@ impl Raw<'_> {
             seen[0], seen[1], seen[2]
         ));
         assert_eq!(seen, expected.map(|units| units as f64), "{step}");
+    }
+}
+
+/// Work on a stream that lasts until this is dropped.
+struct Busy {
+    is_over: Arc<AtomicBool>,
+    held: Option<(Arc<SimDriver>, StreamId)>,
+}
+
+impl Busy {
+    fn on(rig: &Rig, stream: StreamId) -> Self {
+        let busy = Self {
+            is_over: Arc::default(),
+            held: rig.sim.clone().map(|sim| (sim, stream)),
+        };
+        match &busy.held {
+            Some((sim, stream)) => sim.hold(*stream),
+            None => {
+                let is_over = Arc::clone(&busy.is_over);
+                let work = move || {
+                    while !is_over.load(Ordering::Acquire) {
+                        std::thread::sleep(Duration::from_micros(100));
+                    }
+                };
+                // SAFETY: the stream is live, and what the work touches is its own.
+                unsafe { rig.driver.enqueue(stream, Box::new(work)) }.unwrap();
+            }
+        }
+        busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        if let Some((sim, stream)) = &self.held {
+            sim.release(*stream);
+        }
     }
 }
 
@@ -109,8 +155,7 @@ pub(crate) fn steps_with_threshold_at_the_maximum(rig: &Rig) {
     // A query that finds the free done does not make it available; waiting does.
     let block = raw.alloc(StreamOrdered, 6).unwrap();
     raw.free(StreamOrdered, block);
-    // SAFETY: the stream is live.
-    while !unsafe { rig.driver.query(Point::Stream(raw.stream)) }.unwrap() {}
+    raw.poll();
     rig.driver.trim(0).unwrap();
     raw.expect("freed, queried, trimmed: still pending", [10, 6, 0]);
     raw.synchronize();
@@ -125,6 +170,41 @@ pub(crate) fn steps_with_threshold_at_the_maximum(rig: &Rig) {
     raw.synchronize();
     rig.driver.trim(0).unwrap();
     holes(&raw, [4, 12, 6]);
+}
+
+/// A free behind work that runs: the block is in use until its stream is past it, and plans made meanwhile count it as what
+/// will be given back.
+pub(crate) fn a_block_is_in_use_until_its_stream_is_past_the_free(rig: &Rig) {
+    {
+        let raw = Raw::new(rig, u64::MAX);
+        let block = raw.alloc(StreamOrdered, 6).unwrap();
+        let busy = Busy::on(rig, raw.stream);
+        raw.free(StreamOrdered, block);
+        raw.expect("6 freed behind work", [10, 6, 6]);
+        drop(busy);
+        raw.poll();
+        raw.expect("the work is done", [10, 6, 0]);
+        raw.synchronize();
+    }
+    let device = rig.device();
+    let stream = device.stream("main").unwrap();
+    let room = || rig.units(device.room().unwrap());
+    let whole = UNITS as f64 - 0.5;
+    assert_eq!(room(), whole);
+    let plain = device.alloc_with::<u64>("plain", rig.len(3), Synchronous, &stream);
+    assert_eq!(room(), whole - 3.0);
+    let section = device.compute(|cx| {
+        let scratch = cx.alloc::<u64>("scratch", rig.len(6)).unwrap();
+        assert_eq!(room(), whole - 3.0, "a section gives all back");
+        let busy = Busy::on(rig, cx.stream().id());
+        drop(scratch);
+        assert_eq!(room(), whole - 3.0, "and what it has freed already, too");
+        drop(busy);
+    });
+    section.unwrap();
+    drop(plain);
+    device.trim(TrimPolicy::Streams).unwrap();
+    assert_eq!(room(), whole);
 }
 
 /// Twelve blocks of one unit, every second freed: the holes serve both allocators.

@@ -74,6 +74,7 @@ impl From<cuzk_msm::device::Error> for Error {
         match error {
             cuzk_msm::device::Error::Memory(error) => Self::Memory(error),
             cuzk_msm::device::Error::Kernel(error) => error.into(),
+            cuzk_msm::device::Error::Stopped => Self::Proof(crate::Error::Stopped),
             error => Self::Msm(error),
         }
     }

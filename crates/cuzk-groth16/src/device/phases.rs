@@ -238,7 +238,8 @@ impl DeviceProver<'_, '_> {
             stop: options.stop.as_ref(),
             recorder,
         };
-        for stream in [h, others, self.gpu.beside()] {
+        let own = [h, others, self.gpu.beside()];
+        for stream in own.into_iter().chain(self.gpu.sum_streams().all()) {
             stream.set_recorder(recorder.cloned());
         }
         let (sums, inputs) = clock.run("compute", || {

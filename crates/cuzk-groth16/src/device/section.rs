@@ -5,12 +5,14 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use cuzk_field::Fr;
-use cuzk_gpu_mem::{Compute, Event, Recorder, Scoped, Stream, TransferScope};
+use cuzk_gpu_mem::{Compute, DeviceViewMut, Event, Recorder, Scoped, Stream, TransferScope};
 use cuzk_msm::device::Error as Msm;
 use cuzk_ntt::device::{DevicePlan, QuotientArrays};
 
 use super::error::Result;
+use super::gpu::Gpu;
 use super::incoming::{IncomingRows, IncomingWitness};
+use super::key::LentKey;
 use super::packing::no_rows;
 use super::phases::secret;
 use super::prover::DeviceProver;
@@ -56,28 +58,58 @@ impl Spans<'_> {
 }
 
 /// Stops a section between its steps.
-struct Pace<'a> {
+pub(super) struct Pace<'a> {
     stop: Option<&'a StopCheck>,
     is_paced: bool,
 }
 
+/// What all sums of a section share.
+#[derive(Clone, Copy)]
+pub(super) struct InSection<'a, 'cx, 'env> {
+    pub(super) cx: &'a Compute<'cx>,
+    pub(super) gpu: &'a Gpu,
+    /// Its points are lent to all streams of the section.
+    pub(super) key: &'a LentKey<'env>,
+    pub(super) spans: &'a Spans<'a>,
+    pub(super) pace: &'a Pace<'a>,
+}
+
 impl Pace<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(StopCheck::is_stopped)
+    }
+
     /// Whether to go on.
     fn check(&self) -> Result<()> {
-        match self.stop {
-            Some(stop) if stop.is_stopped() => Err(Error::Stopped.into()),
-            _ => Ok(()),
+        match self.is_stopped() {
+            true => Err(Error::Stopped.into()),
+            false => Ok(()),
         }
     }
 
     /// Waits until the device has come to `step`, asking meanwhile. In small sections the host runs ahead instead.
-    fn reach(&self, step: &Event) -> Result<()> {
-        self.check()?;
-        while self.is_paced && !step.is_reached()? {
-            std::thread::sleep(LOOK_AGAIN);
-            self.check()?;
+    fn step(&self, step: &Event) -> Result<()> {
+        match self.is_paced {
+            true => Ok(cuzk_msm::device::Pace::reach(self, step)?),
+            false => self.check(),
         }
-        Ok(())
+    }
+}
+
+impl cuzk_msm::device::Pace for Pace<'_> {
+    fn reach(&self, step: &Event) -> cuzk_msm::device::Result<()> {
+        loop {
+            if self.is_stopped() {
+                return Err(Msm::Stopped);
+            }
+            if !self.is_paced {
+                return Ok(step.wait()?);
+            }
+            if step.is_reached()? {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 }
 
@@ -181,7 +213,7 @@ impl DeviceProver<'_, '_> {
         })?;
         drop(b);
         let quotient_done = stream.record()?;
-        pace.reach(&rows_done)?;
+        pace.step(&rows_done)?;
         let counts = counting.wait()?;
         if sums.turn == Turn::BesideH {
             // In the memory that the quotient leaves, and so behind it.
@@ -190,19 +222,27 @@ impl DeviceProver<'_, '_> {
         }
         // Each by a thread of its own: what a stream has been given and not begun is limited, and who gives it more
         // waits. Behind thousands of launches for one sum the other would begin when that is nearly over.
+        let at = InSection {
+            cx,
+            gpu,
+            key,
+            spans: &spans,
+            pace: &pace,
+        };
+        let witness_sums = |stream: &Stream, scratch: DeviceViewMut<'_, u8>| {
+            let (uploads, counts) = (witness_uploads, &counts);
+            spans.around("witness sums", stream, || {
+                sums.witness
+                    .begin(at, stream, uploads, view, counts, scratch)
+            })
+        };
         let (begun, h) = std::thread::scope(|threads| {
-            let witness_sums = lent_scratch.as_mut().map(|scratch| {
-                let (scratch, spans, counts) = (scratch.view_mut(), &spans, &counts);
-                threads.spawn(move || {
-                    spans.around("witness sums", beside, || {
-                        let uploads = witness_uploads;
-                        sums.begin(cx, gpu, key, beside, uploads, view, counts, scratch)
-                    })
-                })
+            let beside = lent_scratch.as_mut().map(|scratch| {
+                let scratch = scratch.view_mut();
+                threads.spawn(move || witness_sums(beside, scratch))
             });
-            let h = h.into_view();
-            let h = spans.around("H sum", stream, || sums.begin_h(cx, gpu, key, h_uploads, h));
-            (witness_sums.map(joined), h)
+            let h = sums.begin_h(at, h_uploads, h.into_view());
+            (beside.map(joined), h)
         });
         let h = h?;
         let scratch_bytes = match begun {
@@ -215,21 +255,9 @@ impl DeviceProver<'_, '_> {
         };
         drop(lent_scratch);
         drop((scratch_beside, scratch_beside_h, a));
-        pace.reach(&quotient_done)?;
+        pace.step(&quotient_done)?;
         let mut scratch = secret::<u8>(cx, "witness sums", scratch_bytes)?;
-        let witness = spans.around("witness sums", stream, || {
-            let scratch = scratch.view_mut();
-            sums.begin(
-                cx,
-                gpu,
-                key,
-                stream,
-                witness_uploads,
-                view,
-                &counts,
-                scratch,
-            )
-        })?;
+        let witness = witness_sums(stream, scratch.view_mut())?;
         Ok(PendingSums { h, witness })
     }
 }

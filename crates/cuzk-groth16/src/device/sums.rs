@@ -3,22 +3,20 @@
 use std::sync::Arc;
 
 use cuzk_field::{Affine, Fp, Fp2, Scalar, Xyzz};
-use cuzk_gpu_mem::{
-    Compute, DeviceInfo, DeviceView, DeviceViewMut, PinnedBuf, Stream, TransferScope,
-};
+use cuzk_gpu_mem::{Compute, DeviceInfo, DeviceView, PinnedBuf, TransferScope};
 use cuzk_kernels::DeviceCurve;
 use cuzk_kernels::bucket_sort::Scalars;
 use cuzk_kernels::witness::PackedWitness;
-use cuzk_msm::device::{MsmPlan, Pending, Streams};
+use cuzk_msm::device::{HostBases, MsmPlan, Pending, Streams};
 use rayon::prelude::*;
 
 use super::error::Result;
 use super::gpu::Gpu;
-use super::key::{DeviceKey, LentKey, Points};
+use super::key::{DeviceKey, Points};
 use super::phases::secret;
 use super::plan::{KeyPlan, KeySizes, Part, Placement, within_or_least};
-use super::section::Spans;
-use super::witness_sums::{Counting, Counts, Guess, SparseSums, WitnessTerms};
+use super::section::{InSection, Spans};
+use super::witness_sums::{Counting, Guess, SparseSums, WitnessTerms};
 use crate::setup::Sums;
 
 /// Rows from which on sums over the witness come behind the H sum, not beside it: that one has all of the device's
@@ -43,7 +41,7 @@ pub(super) enum Turn {
 #[derive(Debug)]
 pub(super) struct SumsPlan {
     h: MsmPlan<Fp>,
-    witness: SparseSums,
+    pub(super) witness: SparseSums,
     pub(super) turn: Turn,
 }
 
@@ -154,49 +152,44 @@ impl SumsPlan {
     /// Puts the H sum on the stream.
     pub(super) fn begin_h<'env>(
         &self,
-        cx: &Compute<'_>,
-        gpu: &Gpu,
-        lent: &LentKey<'env>,
+        at: InSection<'_, '_, 'env>,
         uploads: &TransferScope<'_, 'env>,
         h: DeviceView<'_, Scalar>,
     ) -> Result<Pending<Fp>> {
+        let InSection { cx, key: lent, .. } = at;
         let plan = &self.h;
         let bytes = usize::try_from(plan.footprint().device).unwrap_or(usize::MAX);
         let mut scratch = secret(cx, "H sum", bytes)?;
         let result = result(cx, plan.result_len())?;
-        let (launcher, stream) = (gpu.launcher(), cx.stream());
-        let scratch = scratch.view_mut();
+        let (launcher, stream) = (at.gpu.launcher(), cx.stream());
         // The coefficient of tau^(n - 1) is zero, and there is no point for it.
         let scalars = [Scalars::Canonical(h.slice(..lent.key.h_len()))];
         match (&lent.h, &lent.key.h) {
             (Some(points), _) => {
-                Ok(plan.run(launcher, stream, points.view(), &scalars, scratch, result)?)
+                let mut lent = scratch.view_mut().lend(&plan.streams_beside(stream))?;
+                let points = points.view();
+                // The span ends with the sum, not with the wipe beside its end, for which the loan's end waits.
+                let h = at.spans.around("H sum", stream, || {
+                    let scratch = lent.view_mut();
+                    Ok(plan.run_lent(launcher, stream, points, &scalars, scratch, result)?)
+                })?;
+                drop(lent);
+                if let Some(byte) = h.wiped_from() {
+                    scratch.mark_wiped_from(byte);
+                }
+                Ok(h)
             }
-            (None, Points::Host(points)) => {
-                let bases: [&[_]; 1] = [points];
-                Ok(plan
-                    .run_streamed(launcher, stream, uploads, &bases, &scalars, scratch, result)?)
-            }
+            (None, Points::Host(points)) => at.spans.around("H sum", stream, || {
+                let bases = HostBases {
+                    pieces: &[points],
+                    uploads,
+                    pace: at.pace,
+                };
+                let scratch = scratch.view_mut();
+                Ok(plan.run_streamed(launcher, stream, bases, &scalars, scratch, result)?)
+            }),
             _ => unreachable!("H has a buffer of its own"),
         }
-    }
-
-    /// Puts the sums over the witness on `stream`. All views are lent to the stream, and to that of the uploads, where it is
-    /// not the section's.
-    #[expect(clippy::too_many_arguments, reason = "what there is to say")]
-    pub(super) fn begin<'env>(
-        &self,
-        cx: &Compute<'_>,
-        gpu: &Gpu,
-        lent: &LentKey<'env>,
-        stream: &Stream,
-        uploads: &TransferScope<'_, 'env>,
-        witness: PackedWitness<'_>,
-        counts: &Counts,
-        scratch: DeviceViewMut<'_, u8>,
-    ) -> Result<PendingWitnessSums> {
-        self.witness
-            .begin(cx, gpu, lent, stream, uploads, witness, counts, scratch)
     }
 }
 
@@ -204,17 +197,14 @@ impl Known<'_> {
     fn h_plan(self, limit: u64) -> Result<MsmPlan<Fp>> {
         let (info, streams, points) =
             (self.info, Some(self.streams), self.sizes.points_of(Part::H));
-        Ok(
-            match (self.key.placement(Part::H), self.key.h_multiples()) {
-                (Placement::Host, _) => MsmPlan::streamed_beside(streams, info, points, 1, limit)?,
-                (Placement::Device, Some(kept)) => {
-                    MsmPlan::with_multiples(streams, info, kept, 1, limit)?
-                }
-                (Placement::Device, None) => {
-                    MsmPlan::resident_beside(streams, info, points, 1, limit)?
-                }
-            },
-        )
+        let plan = match (self.key.placement(Part::H), self.key.h_multiples()) {
+            (Placement::Host, _) => MsmPlan::streamed_beside(streams, info, points, 1, limit)?,
+            (Placement::Device, Some(kept)) => {
+                MsmPlan::with_multiples(streams, info, kept, 1, limit)?
+            }
+            (Placement::Device, None) => MsmPlan::resident_beside(streams, info, points, 1, limit)?,
+        };
+        Ok(plan.wiping())
     }
 }
 

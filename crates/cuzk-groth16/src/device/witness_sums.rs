@@ -9,16 +9,16 @@ use cuzk_kernels::DeviceCurve;
 use cuzk_kernels::sparse_terms::BaseSet;
 use cuzk_kernels::witness::PackedWitness;
 use cuzk_msm::device::{
-    Batches, Error as Msm, Pending, PendingCounts, SparsePlan, StreamedSparsePlan, TermCounts,
-    count_scratch_bytes, count_terms, count_terms_in, count_terms_in_scratch_bytes,
+    Batches, Error as Msm, HostBases, Pending, PendingCounts, SparsePlan, StreamedSparsePlan,
+    TermCounts, count_scratch_bytes, count_terms, count_terms_in, count_terms_in_scratch_bytes,
 };
 
 use super::error::Result;
 use super::gpu::Gpu;
-use super::key::{DeviceKey, LentKey, Points, SparseQuery};
+use super::key::{DeviceKey, Points, SparseQuery};
 use super::phases::secret;
 use super::plan::{Part, Placement};
-use super::section::Spans;
+use super::section::{InSection, Spans};
 use super::sums::{Known, PendingWitnessSums, result};
 
 /// What the host knows of a witness: how many values are one, and how many neither zero nor one.
@@ -294,22 +294,19 @@ impl SparseSums {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what there is to say")]
+    /// Puts the sums on `stream`. All views are lent to the stream, and to that of the uploads, where it is not the section's.
     pub(super) fn begin<'env>(
         &self,
-        cx: &Compute<'_>,
-        gpu: &Gpu,
-        lent: &LentKey<'env>,
+        at: InSection<'_, '_, 'env>,
         stream: &Stream,
         uploads: &TransferScope<'_, 'env>,
         witness: PackedWitness<'_>,
         counts: &Counts,
         mut scratch: DeviceViewMut<'_, u8>,
     ) -> Result<PendingWitnessSums> {
-        let key = lent.key;
+        let (lent, key) = (at.key, at.key.key);
         let run = Run {
-            cx,
-            gpu,
+            at,
             stream,
             witness,
             limit: scratch.len() as u64,
@@ -363,15 +360,14 @@ impl SparseSums {
 }
 
 /// What runs over a witness share.
-struct Run<'a, 'cx> {
-    cx: &'a Compute<'cx>,
-    gpu: &'a Gpu,
+struct Run<'a, 'cx, 'env> {
+    at: InSection<'a, 'cx, 'env>,
     stream: &'a Stream,
     witness: PackedWitness<'a>,
     limit: u64,
 }
 
-impl Run<'_, '_> {
+impl<'env> Run<'_, '_, 'env> {
     fn resident<F: DeviceCurve>(
         &self,
         bases: DeviceView<'_, Affine<F>>,
@@ -379,15 +375,15 @@ impl Run<'_, '_> {
         counts: &[TermCounts],
         scratch: DeviceViewMut<'_, u8>,
     ) -> Result<Pending<F>> {
-        let info = self.cx.device().info();
+        let info = self.at.cx.device().info();
         let variables = self.witness.bits.len() * 32;
         let plan = SparsePlan::<F>::new(info, variables, counts, self.limit)?;
-        let result = result(self.cx, plan.result_len())?;
-        let (launcher, witness) = (self.gpu.launcher(), self.witness);
+        let result = result(self.at.cx, plan.result_len())?;
+        let (launcher, witness) = (self.at.gpu.launcher(), self.witness);
         Ok(plan.run(launcher, self.stream, bases, witness, sets, scratch, result)?)
     }
 
-    fn streamed<'env, F: DeviceCurve>(
+    fn streamed<F: DeviceCurve>(
         &self,
         uploads: &TransferScope<'_, 'env>,
         cut: &Batches,
@@ -396,18 +392,22 @@ impl Run<'_, '_> {
         counts: &[TermCounts],
         scratch: DeviceViewMut<'_, u8>,
     ) -> Result<Pending<F>> {
-        let info = self.cx.device().info();
+        let info = self.at.cx.device().info();
         let variables = self.witness.bits.len() * 32;
         let plan = StreamedSparsePlan::<F>::new(info, variables, cut, 1, counts, self.limit)?;
-        let result = result(self.cx, plan.result_len())?;
-        let (launcher, witness) = (self.gpu.launcher(), [self.witness]);
+        let result = result(self.at.cx, plan.result_len())?;
+        let (launcher, witness) = (self.at.gpu.launcher(), [self.witness]);
+        let bases = HostBases {
+            pieces,
+            uploads,
+            pace: self.at.pace,
+        };
         // What came before on the stream may be at work in the scratch still.
         uploads.stream().follow(self.stream)?;
         Ok(plan.run(
             launcher,
             self.stream,
-            uploads,
-            pieces,
+            bases,
             &witness,
             sets,
             scratch,

@@ -1,5 +1,6 @@
 //! Bases that come from the host in batches, while earlier ones are computed with.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use cuzk_field::Affine;
@@ -13,6 +14,8 @@ use super::run::check;
 const SPARSE_FIRST_BYTES: u64 = 64 << 20;
 /// Bytes of a batch of sparse sums at most: they wait for the bus, so what matters is what is left to do behind the last.
 const SPARSE_BYTES: std::ops::RangeInclusive<u64> = 16 << 20..=512 << 20;
+/// Launches of a sum that may wait on a stream: half of what one takes.
+const LAUNCHES_AHEAD: usize = 512;
 /// The share of the scratch that two batches of sparse sums take.
 const SPARSE_SHARE: u64 = 4;
 
@@ -81,6 +84,75 @@ impl Batches {
     }
 }
 
+/// Bases that stay in host memory, and how they come to the device.
+#[derive(Clone, Copy)]
+pub struct HostBases<'a, 's, 'env, F> {
+    /// Parts of one list, one after another.
+    pub pieces: &'a [&'env [Affine<F>]],
+    /// Copies them beside the computation. Its end waits for the last copy: put it where the sums are waited for, or later.
+    pub uploads: &'a TransferScope<'s, 'env>,
+    /// Asked before more is put on a stream than it takes.
+    pub pace: &'a dyn Pace,
+}
+
+impl<F> std::fmt::Debug for HostBases<'_, '_, '_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lens: Vec<usize> = self.pieces.iter().map(|piece| piece.len()).collect();
+        f.debug_struct("HostBases")
+            .field("pieces", &lens)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far the host runs ahead of the device. A stream takes a thousand launches that have not begun; whoever gives it more
+/// waits in the driver, and with him all threads that launch anything in that context.
+pub trait Pace: Sync {
+    /// Returns when the device has come to `step`.
+    ///
+    /// # Errors
+    /// When the device fails, or [`Error::Stopped`](super::Error::Stopped): then no more of the sum is put on streams.
+    fn reach(&self, step: &Event) -> Result<()>;
+}
+
+/// Waits, and never stops a sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Patient;
+
+impl Pace for Patient {
+    fn reach(&self, step: &Event) -> Result<()> {
+        Ok(step.wait()?)
+    }
+}
+
+/// The steps that have been put on streams and may not have begun.
+pub(super) struct Ahead<'a> {
+    pace: &'a dyn Pace,
+    steps: VecDeque<Event>,
+    most: usize,
+}
+
+impl<'a> Ahead<'a> {
+    /// Steps of so many launches each.
+    pub(super) fn new(pace: &'a dyn Pace, launches: usize) -> Self {
+        Self {
+            pace,
+            steps: VecDeque::new(),
+            most: (LAUNCHES_AHEAD / launches.max(1)).max(1),
+        }
+    }
+
+    /// One more is on the stream; waits until few enough of them are left.
+    pub(super) fn step(&mut self, stream: &Stream) -> Result<()> {
+        self.steps.push_back(stream.record()?);
+        if self.steps.len() > self.most
+            && let Some(step) = self.steps.pop_front()
+        {
+            self.pace.reach(&step)?;
+        }
+        Ok(())
+    }
+}
+
 /// Two buffers for batches, each filled while the other is computed with.
 ///
 /// Their order is by events: an upload comes after the batch that had its buffer, a batch after its upload.
@@ -95,11 +167,15 @@ pub(super) struct Uploads<'a, 's, 'env, F: DeviceCurve> {
 impl<'a, 's, 'env, F: DeviceCurve> Uploads<'a, 's, 'env, F> {
     /// Takes the buffers' bytes, which are lent to the scope's stream and those that compute.
     pub(super) fn carve(
-        scope: &'a TransferScope<'s, 'env>,
-        pieces: &'a [&'env [Affine<F>]],
+        bases: HostBases<'a, 's, 'env, F>,
         batches: &'a Batches,
         carve: &mut Carve<'a>,
     ) -> Result<Self> {
+        let HostBases {
+            pieces,
+            uploads: scope,
+            ..
+        } = bases;
         let found = pieces.iter().map(|piece| piece.len()).sum();
         check("bases", batches.bases(), found)?;
         let half = batches.largest();

@@ -48,6 +48,10 @@ pub enum Error {
         found: usize,
     },
 
+    /// A [`Pace`](super::Pace) that was asked whether to go on has said no.
+    #[error("the sum was stopped")]
+    Stopped,
+
     /// Bases were to be streamed by a plan for resident ones.
     #[error("the plan is for bases on the device, and has no batches")]
     NotStreamed,

@@ -365,6 +365,15 @@ impl<F: DeviceCurve> Layout<F> {
             + Carve::bytes_of::<Xyzz<F>>(self.labels.len())
     }
 
+    /// Bytes of the scratch that are in use when the pipeline is done: all but the end of its own.
+    pub(super) fn bytes_beside_reductions(&self) -> usize {
+        let of_reductions = self.reductions.iter().map(Reduction::scratch_bytes);
+        let in_pipeline = of_reductions.filter(|bytes| *bytes > self.work_bytes);
+        let kept = in_pipeline.max().unwrap_or(0).min(self.pipeline_bytes());
+        self.scratch_bytes() - Carve::bytes_of::<u8>(self.pipeline_bytes())
+            + Carve::bytes_of::<u8>(kept)
+    }
+
     pub(super) fn pipeline_bytes(&self) -> usize {
         self.pipeline
             .as_ref()

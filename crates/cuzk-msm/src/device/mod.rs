@@ -15,7 +15,8 @@
 //! | [`reduce`] | from the buckets of a window to one point |
 //!
 //! Plans are data, made from sizes: they say how many bytes of scratch a run wants. Runs are asynchronous on
-//! the caller's stream, allocate nothing and wait for nothing; the caller owns all memory.
+//! the caller's stream, allocate nothing and wait for nothing, but for those over streamed bases, which are thousands of
+//! launches: a [`Pace`] is asked there. The caller owns all memory.
 
 pub mod accumulate;
 mod batches;
@@ -35,7 +36,7 @@ mod term_lists;
 mod tuning;
 
 pub use accumulate::Streams;
-pub use batches::Batches;
+pub use batches::{Batches, HostBases, Pace, Patient};
 pub use cuzk_kernels::DeviceCurve;
 pub use cuzk_kernels::bucket_sort::Scalars;
 pub use cuzk_kernels::sparse_terms::{BaseSet, Members, PackTarget, bitmap, pack, tiles};

@@ -18,6 +18,7 @@ pub struct Pending<F: DeviceCurve> {
     labels: Vec<Label>,
     windows: Windows,
     vectors: usize,
+    wiped_from: Option<usize>,
 }
 
 impl<F: DeviceCurve> Pending<F> {
@@ -27,7 +28,21 @@ impl<F: DeviceCurve> Pending<F> {
             labels: layout.labels.clone(),
             windows: layout.windows,
             vectors: layout.terms.vectors.len(),
+            wiped_from: None,
         }
+    }
+
+    /// From this byte on the scratch has been wiped.
+    pub(super) fn with_wiped_from(self, byte: usize) -> Self {
+        Self {
+            wiped_from: Some(byte),
+            ..self
+        }
+    }
+
+    /// The byte of the scratch from which on it was overwritten with zeros, if any was: [`MsmPlan::wiping`](super::MsmPlan::wiping).
+    pub fn wiped_from(&self) -> Option<usize> {
+        self.wiped_from
     }
 
     /// Where the stream is done with the sums: inputs and scratch are free behind it.

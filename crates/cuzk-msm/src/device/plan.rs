@@ -35,6 +35,8 @@ pub struct MsmPlan<F: DeviceCurve> {
     /// Of streamed bases.
     pub(super) streamed: Option<Streamed<F>>,
     pub(super) streams: Option<Arc<Streams>>,
+    /// From how many bytes on runs over resident bases wipe what they can of their scratch.
+    pub(super) wipes: Option<usize>,
 }
 
 /// How streamed bases are cut, and the layout of each batch.
@@ -43,6 +45,9 @@ pub(super) struct Streamed<F> {
     pub(super) batches: Batches,
     pub(super) layouts: Vec<Layout<F>>,
 }
+
+/// Fewer bytes are not worth launches of their own.
+const LEAST_WIPE_BYTES: usize = 64 << 20;
 
 pub(super) fn order(streams: Option<&Arc<Streams>>) -> Order {
     match streams {
@@ -137,7 +142,26 @@ impl<F: DeviceCurve> MsmPlan<F> {
             layout: Layout::new(device, tuning, &terms, keep, order, limit)?,
             streamed: None,
             streams: streams.cloned(),
+            wipes: None,
         })
+    }
+
+    /// The same plan for secret scalars: [`Self::run_lent`] overwrites most of the scratch with zeros beside the reduction of
+    /// the buckets, which leaves the device idle for the most part; [`Pending::wiped_from`] says how much. Only where the
+    /// plan has streams of its own.
+    #[must_use]
+    pub fn wiping(self) -> Self {
+        self.wiping_at_least(LEAST_WIPE_BYTES)
+    }
+
+    /// The same where that is so many bytes: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn wiping_at_least(self, bytes: usize) -> Self {
+        Self {
+            wipes: Some(bytes),
+            ..self
+        }
     }
 
     /// Scratch on the device and the pinned result, in bytes.
@@ -184,19 +208,38 @@ impl<F: DeviceCurve> MsmPlan<F> {
         scratch: DeviceViewMut<'_, u8>,
         result: PinnedBuf<Xyzz<F>>,
     ) -> Result<Pending<F>> {
+        let mut scratch = scratch.lend(&self.streams_beside(stream))?;
+        self.run_lent(launcher, stream, bases, scalars, scratch.view_mut(), result)
+    }
+
+    /// The streams that a run on `stream` is on.
+    pub fn streams_beside<'s>(&'s self, stream: &'s Stream) -> Vec<&'s Stream> {
+        let own = self.streams().into_iter().flat_map(Streams::all);
+        std::iter::once(stream).chain(own).collect()
+    }
+
+    /// [`Self::run`] in scratch that is lent to [`Self::streams_beside`]. `stream` is not made to wait for what other streams
+    /// do in it behind the sum; giving the loan back is.
+    pub fn run_lent(
+        &self,
+        launcher: &dyn Launcher,
+        stream: &Stream,
+        bases: DeviceView<'_, Affine<F>>,
+        scalars: &[Scalars<'_>],
+        mut scratch: DeviceViewMut<'_, u8>,
+        result: PinnedBuf<Xyzz<F>>,
+    ) -> Result<Pending<F>> {
         check("bases", self.points, bases.len())?;
         self.check_scalars(scalars)?;
         let streams = self.streams();
-        let mut all = vec![stream];
-        all.extend(streams.into_iter().flat_map(Streams::all));
+        let all = self.streams_beside(stream);
         let bases = bases.lend(&all)?;
         let scalars = lend_scalars(scalars, &all)?;
-        let mut scratch = scratch.lend(&all)?;
         let vectors = vectors_of(&scalars, 0..self.bases);
-        let arrays = Arrays::carve(&self.layout, &mut Carve::new(scratch.view_mut()))?;
+        let arrays = Arrays::carve(&self.layout, &mut Carve::new(scratch.reborrow()))?;
         let queue = Queue { launcher, stream };
         let bases = bases.view();
-        run(
+        let pending = run(
             &self.layout,
             queue,
             streams,
@@ -204,7 +247,19 @@ impl<F: DeviceCurve> MsmPlan<F> {
             &vectors,
             arrays,
             result,
-        )
+        )?;
+        let kept = self.layout.bytes_beside_reductions();
+        match (streams, self.wipes) {
+            (Some(streams), Some(least)) if scratch.len() >= kept + least => {
+                let (len, mut carve) = (scratch.len(), Carve::new(scratch));
+                carve.take::<u8>("what reductions use", kept)?;
+                let rest = carve.rest();
+                let first = len - rest.len();
+                streams.wipe(rest)?;
+                Ok(pending.with_wiped_from(first))
+            }
+            _ => Ok(pending),
+        }
     }
 
     pub(super) fn check_scalars(&self, scalars: &[Scalars<'_>]) -> Result<()> {

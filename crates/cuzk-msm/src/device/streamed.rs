@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use cuzk_field::{Affine, Xyzz};
-use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceViewMut, PinnedBuf, Stream, TransferScope};
+use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceViewMut, PinnedBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_kernels::bucket_sort::Scalars;
 
 use super::DeviceCurve;
 use super::accumulate::{Existing, Pipeline, Streams};
-use super::batches::{Batches, Uploads};
+use super::batches::{Ahead, Batches, HostBases, Uploads};
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Terms};
 use super::pending::Pending;
@@ -30,6 +30,9 @@ const SMALLER_BATCH_BYTES: usize = 3 << 30;
 const LEAST_ROOMY_BYTES: usize = 768 << 20;
 /// Bytes of a batch at least, as far as the choice goes.
 const LEAST_BATCH_BYTES: usize = 1 << 20;
+
+/// Launches of a slab, roughly: of its sort, and of eight rounds of its pair trees.
+pub(super) const SLAB_LAUNCHES: usize = 64;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +144,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
                 layout,
                 streamed: Some(Streamed { batches, layouts }),
                 streams: streams.cloned(),
+                wipes: None,
             };
             let needed = usize::try_from(plan.footprint().device).unwrap_or(usize::MAX);
             if needed > limit {
@@ -176,16 +180,12 @@ impl<F: DeviceCurve> MsmPlan<F> {
         }
     }
 
-    /// The sums of [`Self::run`] for a plan of streamed bases, which `uploads` copies to the device beside the
-    /// computation on `stream`: `pieces` are parts of one list, one after another. The scope's end waits for the last of
-    /// them: put it where the sum is waited for, or later.
-    #[expect(clippy::too_many_arguments, reason = "what there is to say")]
-    pub fn run_streamed<'env>(
+    /// The sums of [`Self::run`] for a plan of streamed bases. The host is not far ahead of the device when this returns.
+    pub fn run_streamed(
         &self,
         launcher: &dyn Launcher,
         stream: &Stream,
-        uploads: &TransferScope<'_, 'env>,
-        pieces: &[&'env [Affine<F>]],
+        bases: HostBases<'_, '_, '_, F>,
         scalars: &[Scalars<'_>],
         scratch: DeviceViewMut<'_, u8>,
         result: PinnedBuf<Xyzz<F>>,
@@ -199,11 +199,11 @@ impl<F: DeviceCurve> MsmPlan<F> {
         let mut all = vec![stream];
         all.extend(streams.into_iter().flat_map(Streams::all));
         let computing = all.clone();
-        all.push(uploads.stream());
+        all.push(bases.uploads.stream());
         let scalars = lend_scalars(scalars, &computing)?;
         let mut scratch = scratch.lend(&all)?;
         let mut carve = Carve::new(scratch.view_mut());
-        let mut uploads = Uploads::carve(uploads, pieces, batches, &mut carve)?;
+        let mut uploads = Uploads::carve(bases, batches, &mut carve)?;
         let none = carve.take::<Affine<F>>("no bases", 0)?.into_view();
         let (mut arrays, mut pipeline_scratch) = Arrays::carve(&self.layout, &mut carve)?.split();
         let queue = Queue { launcher, stream };
@@ -224,6 +224,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
             )),
             _ => None,
         };
+        let mut ahead_of_device = Ahead::new(bases.pace, SLAB_LAUNCHES);
         for (index, (range, layout)) in batches.ranges().iter().zip(layouts).enumerate() {
             let vectors = vectors_of(&scalars, range.clone());
             let existing = existing_of(index);
@@ -232,12 +233,14 @@ impl<F: DeviceCurve> MsmPlan<F> {
                     let batch = uploads.batch(index, ahead.stream, &computing)?;
                     for slab in &layout.slabs {
                         slab.push_to(pipeline, *ahead, batch, &vectors, existing, &mut arrays)?;
+                        ahead_of_device.step(ahead.stream)?;
                     }
                 }
                 None => {
                     let batch = uploads.batch(index, stream, &computing)?;
                     for slab in &layout.slabs {
                         slab.accumulate(queue, batch, &vectors, existing, &mut arrays)?;
+                        ahead_of_device.step(stream)?;
                     }
                 }
             }

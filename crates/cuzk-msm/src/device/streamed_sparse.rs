@@ -4,19 +4,19 @@
 //! their windows, which are reduced once. What is listed of a batch uses the scratch of the one before.
 
 use cuzk_field::{Affine, Xyzz};
-use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceViewMut, Footprint, PinnedBuf, Stream, TransferScope};
+use cuzk_gpu_mem::{Carve, DeviceInfo, DeviceViewMut, Footprint, PinnedBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_kernels::sparse_terms::BaseSet;
 use cuzk_kernels::witness::{PackedWitness, WORD};
 
 use super::DeviceCurve;
-use super::batches::{Batches, Uploads};
+use super::batches::{Ahead, Batches, HostBases, Uploads};
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
 use super::plan::check_size;
 use super::run::{Arrays, Queue, check, finish};
-use super::streamed::existing_of;
+use super::streamed::{SLAB_LAUNCHES, existing_of};
 use super::term_lists::{Lists, TermCounts, base_range};
 use super::tuning;
 
@@ -141,16 +141,13 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
     }
 
     /// Computes, for each witness and each set, the sum over its members of their values times their bases: witness by
-    /// witness. `pieces` are parts of the array of bases, one after another; `uploads` copies them to the device beside
-    /// the computation on `stream`, and its end waits for the last copy: put it where the sums are waited for, or later.
-    /// Witnesses and sets are those that were counted; otherwise terms are left out, and sums are wrong.
+    /// witness. Witnesses and sets are those that were counted; otherwise terms are left out, and sums are wrong.
     #[expect(clippy::too_many_arguments, reason = "what there is to say")]
-    pub fn run<'env>(
+    pub fn run(
         &self,
         launcher: &dyn Launcher,
         stream: &Stream,
-        uploads: &TransferScope<'_, 'env>,
-        pieces: &[&'env [Affine<F>]],
+        bases: HostBases<'_, '_, '_, F>,
         witnesses: &[PackedWitness<'_>],
         sets: &[BaseSet<'_>],
         scratch: DeviceViewMut<'_, u8>,
@@ -162,14 +159,17 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
             check("words of a witness", self.words, witness.bits.len())?;
         }
         check("result", self.result_len(), result.len())?;
-        let mut scratch = scratch.lend(&[stream, uploads.stream()])?;
+        let mut scratch = scratch.lend(&[stream, bases.uploads.stream()])?;
         let mut carve = Carve::new(scratch.view_mut());
-        let mut uploads = Uploads::carve(uploads, pieces, &self.batches, &mut carve)?;
+        let mut uploads = Uploads::carve(bases, &self.batches, &mut carve)?;
         let mut lists = Lists::carve(self.words, self.sums(), self.rest, &mut carve)?;
         let mut arrays = Arrays::carve(&self.layout, &mut carve)?;
         let queue = Queue { launcher, stream };
         let ranges = self.batches.ranges().iter().map(base_range);
         let batches = ranges.zip(&self.counts).zip(&self.layouts);
+        let lists_of = |layout: &Layout<F>| layout.plans().count();
+        let launches = self.layouts.iter().map(lists_of).max().unwrap_or(0) * SLAB_LAUNCHES;
+        let mut ahead = Ahead::new(bases.pace, launches);
         for (index, ((range, counts), layout)) in batches.enumerate() {
             lists.make(queue, &range, witnesses, sets, counts, &mut arrays)?;
             let vectors = lists.vectors(counts);
@@ -177,6 +177,7 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
             for slab in &layout.slabs {
                 slab.accumulate(queue, batch, &vectors, existing_of(index), &mut arrays)?;
             }
+            ahead.step(stream)?;
         }
         finish(&self.layout, queue, &mut arrays, result)
     }

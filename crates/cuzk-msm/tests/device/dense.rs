@@ -2,9 +2,11 @@
 //! several, with scratch in plenty and hardly any.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuzk_field::{Affine, Fp, Fp2, Fr, Scalar};
-use cuzk_msm::device::{DeviceCurve, Error, MsmPlan, Scalars, Streams};
+use cuzk_gpu_mem::Event;
+use cuzk_msm::device::{DeviceCurve, Error, HostBases, MsmPlan, Pace, Patient, Scalars, Streams};
 use cuzk_msm::{HostMsmPlan, HostScalars, msm};
 
 use crate::rig::Rig;
@@ -23,6 +25,8 @@ cuzk_testkit::on_both!(
     repeated_runs_agree,
     lengths_must_agree,
     peak_memory,
+    streamed_at_a_pace,
+    scratch_is_wiped_beside_the_reductions,
 );
 
 /// Terms of a sum: the emulator does a million products in Fp a second.
@@ -68,6 +72,16 @@ fn run_streamed<F: DeviceCurve>(
     bases: &[Affine<F>],
     vectors: &[Vec<Scalar>],
 ) -> Vec<Affine<F>> {
+    run_at_pace(rig, plan, bases, vectors, &Patient).unwrap()
+}
+
+fn run_at_pace<F: DeviceCurve>(
+    rig: &Rig,
+    plan: &MsmPlan<F>,
+    bases: &[Affine<F>],
+    vectors: &[Vec<Scalar>],
+    pace: &dyn Pace,
+) -> Result<Vec<Affine<F>>, Error> {
     let buffers: Vec<_> = vectors.iter().map(|vector| rig.upload(vector)).collect();
     let views: Vec<_> = buffers
         .iter()
@@ -82,18 +96,19 @@ fn run_streamed<F: DeviceCurve>(
     let uploads = rig.device().stream("uploads").unwrap();
     uploads
         .scope(|scope| {
-            let pending = plan
-                .run_streamed(
-                    &*rig.launcher,
-                    &rig.stream,
-                    scope,
-                    &[front, back],
-                    &views,
-                    scratch.view_mut(),
-                    result,
-                )
-                .unwrap();
-            pending.wait().unwrap()
+            let pending = plan.run_streamed(
+                &*rig.launcher,
+                &rig.stream,
+                HostBases {
+                    pieces: &[front, back],
+                    uploads: scope,
+                    pace,
+                },
+                &views,
+                scratch.view_mut(),
+                result,
+            )?;
+            pending.wait()
         })
         .unwrap()
 }
@@ -314,6 +329,97 @@ fn streamed(rig: &Rig) {
         run_streamed(rig, &plan, empty, &[vec![]]),
         [Affine::INFINITY]
     );
+}
+
+/// Asked that often, it says no.
+struct Until(usize, AtomicUsize);
+
+impl Pace for Until {
+    fn reach(&self, step: &Event) -> Result<(), Error> {
+        if self.1.fetch_add(1, Ordering::Relaxed) == self.0 {
+            return Err(Error::Stopped);
+        }
+        Patient.reach(step)
+    }
+}
+
+/// The host asks before it is too far ahead of the device, and stops when told; the memory serves again.
+fn streamed_at_a_pace(rig: &Rig) {
+    let n = size(rig);
+    let bases = multiples::<Fp>(n);
+    let vectors = [scalars(n, 9)];
+    let expected = expected(&bases, &vectors);
+    let info = rig.device().info();
+    let sizes = [n / 20 * size_of::<Affine<Fp>>(); 2];
+    let streams = Arc::new(Streams::new(rig.device()).unwrap());
+    for streams in [None, Some(&streams)] {
+        let plan = MsmPlan::streamed_in(streams, info, n, 1, sizes, u64::MAX).unwrap();
+        let until = Until(3, AtomicUsize::new(0));
+        let stopped = run_at_pace(rig, &plan, &bases, &vectors, &until);
+        assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+        assert_eq!(until.1.into_inner(), 4);
+        let always = Until(usize::MAX, AtomicUsize::new(0));
+        let sums = run_at_pace(rig, &plan, &bases, &vectors, &always).unwrap();
+        assert_eq!(sums, expected);
+        assert!(
+            always.1.into_inner() >= 20 - 8,
+            "half of a thousand launches"
+        );
+    }
+}
+
+/// What is wiped beside the reductions is zero in the end, and no sum is touched by it.
+fn scratch_is_wiped_beside_the_reductions(rig: &Rig) {
+    let n = size(rig);
+    let bases = multiples::<Fp>(n);
+    let vector = scalars(n, 10);
+    let expected = expected(&bases, std::slice::from_ref(&vector));
+    let streams = Arc::new(Streams::new(rig.device()).unwrap());
+    let (device_bases, scalars) = (rig.upload(&bases), rig.upload(&vector));
+    // Few windows have buckets enough, on a card, that their reduction works in the pipeline's memory.
+    let counts: &[u32] = if rig.is_card { &[12, 17, 30] } else { &[32] };
+    for &windows in counts {
+        let (info, all) = (rig.device().info(), u64::MAX);
+        let plan =
+            |streams| MsmPlan::resident_tuned(streams, info, [n, 1], windows, 4 * n, all).unwrap();
+        for (plan, wipes) in [
+            (plan(Some(&streams)).wiping_at_least(1), true),
+            (plan(Some(&streams)), false),
+            (plan(None).wiping_at_least(1), false),
+        ] {
+            let bytes = plan.footprint().device as usize;
+            let mut scratch = rig.room::<u8>(bytes);
+            let result = rig.device().host().pinned("sums", plan.result_len());
+            let mut lent = scratch
+                .view_mut()
+                .lend(&plan.streams_beside(&rig.stream))
+                .unwrap();
+            let pending = plan.run_lent(
+                &*rig.launcher,
+                &rig.stream,
+                device_bases.view(),
+                &[Scalars::Canonical(scalars.view())],
+                lent.view_mut(),
+                result.unwrap(),
+            );
+            drop(lent);
+            let pending = pending.unwrap();
+            let wiped_from = pending.wiped_from();
+            assert_eq!(pending.wait().unwrap(), expected, "{windows} windows");
+            assert_eq!(wiped_from.is_some(), wipes);
+            let Some(from) = wiped_from else {
+                continue;
+            };
+            assert!(from < bytes, "{from} of {bytes}");
+            let part = (bytes - from).min(1 << 20);
+            for start in [from, bytes - part] {
+                let mut found = vec![1_u8; part];
+                let view = scratch.view().slice(start..start + part);
+                rig.stream.download_slice(view, &mut found).unwrap();
+                assert!(found.iter().all(|byte| *byte == 0), "{windows} windows");
+            }
+        }
+    }
 }
 
 fn streamed_g2(rig: &Rig) {

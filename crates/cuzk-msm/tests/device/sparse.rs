@@ -5,9 +5,9 @@ use std::sync::Arc;
 use cuzk_field::{Affine, Fp, Fp2, Scalar};
 use cuzk_gpu_mem::DeviceBuf;
 use cuzk_msm::device::{
-    BaseSet, Batches, DeviceCurve, Error, Members, PackTarget, PackedWitness, Scalars, SparsePlan,
-    StreamedSparsePlan, Streams, TermCounts, bitmap, count_scratch_bytes, count_terms,
-    count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
+    BaseSet, Batches, DeviceCurve, Error, HostBases, Members, PackTarget, PackedWitness, Patient,
+    Scalars, SparsePlan, StreamedSparsePlan, Streams, TermCounts, bitmap, count_scratch_bytes,
+    count_terms, count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
 };
 use cuzk_msm::{
     HostBaseSet, HostMembers, HostScalars, HostSparsePlan, HostWitness, count_terms_on_host, msm,
@@ -335,8 +335,11 @@ fn run_streamed<F: DeviceCurve>(
         plan.run(
             launcher,
             stream,
-            scope,
-            &[front, back],
+            HostBases {
+                pieces: &[front, back],
+                uploads: scope,
+                pace: &Patient,
+            },
             &packed,
             &views,
             scratch.view_mut(),

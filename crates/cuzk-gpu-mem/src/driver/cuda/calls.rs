@@ -29,6 +29,9 @@ unsafe extern "C" fn run_host_work(work: *mut c_void) {
     }
 }
 
+/// How often memory is read at most until the pool has not changed meanwhile: what it has grown by would count as free, too.
+const MOST_LOOKS: usize = 8;
+
 impl CudaDriver {
     fn pool_attribute(&self, attribute: PoolAttribute) -> DriverResult<u64> {
         raw::returned(|value: *mut u64| {
@@ -54,16 +57,30 @@ unsafe impl Driver for CudaDriver {
 
     fn mem_info(&self) -> DriverResult<MemInfo> {
         self.bind()?;
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: context bound, both pointers valid.
-        unsafe { raw::cuMemGetInfo(&raw mut free, &raw mut total)? };
-        Ok(MemInfo {
-            total: total as u64,
-            free: free as u64,
-            pool_reserved: self
-                .pool_attribute(PoolAttribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
-            pool_used: self.pool_attribute(PoolAttribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
-        })
+        let reserved = || self.pool_attribute(PoolAttribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        let mut before = reserved()?;
+        let mut looks = 0;
+        loop {
+            let (mut free, mut total) = (0, 0);
+            // SAFETY: context bound, both pointers valid.
+            unsafe { raw::cuMemGetInfo(&raw mut free, &raw mut total)? };
+            let pool_used = self.pool_attribute(PoolAttribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
+            let after = reserved()?;
+            looks += 1;
+            if before == after || looks == MOST_LOOKS {
+                return Ok(MemInfo {
+                    total: total as u64,
+                    free: free as u64,
+                    pool_reserved: before.min(after),
+                    pool_used,
+                });
+            }
+            before = after;
+        }
+    }
+
+    fn pool_is_shared(&self) -> bool {
+        !self.owns_pool
     }
 
     unsafe fn alloc(

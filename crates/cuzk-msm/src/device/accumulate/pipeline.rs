@@ -39,6 +39,15 @@ impl Streams {
         &self.ahead
     }
 
+    /// Wipes what pipelines have used, behind all that has been put on the streams, and beside what comes after a pipeline
+    /// on others.
+    pub(in super::super) fn wipe(&self, scratch: DeviceViewMut<'_, u8>) -> Result<()> {
+        let [first, second] = &self.lanes;
+        first.follow(second)?;
+        first.follow(&self.ahead)?;
+        Ok(first.wipe(scratch)?)
+    }
+
     /// All of them, for views to be lent to.
     pub fn all(&self) -> [&Stream; 3] {
         [&self.ahead, &self.lanes[0], &self.lanes[1]]
