@@ -113,6 +113,54 @@ impl<'a, F: DeviceCurve> Run<'a, F> {
     }
 }
 
+/// Every power of two, one less and one more: more terms should not take much more time, nor less.
+pub(crate) fn every_size(
+    bench: &mut Bench,
+    launcher: &dyn Launcher,
+    stream: &Stream,
+    log_most: u32,
+) {
+    let streams = Arc::new(Streams::new(&bench.device).expect("streams"));
+    let most = (1 << log_most) + 1;
+    let (bases, exponents) = points::<Fp>(launcher, stream, most);
+    let mut word = words(18);
+    let (scalars, values) = repeated(stream, most, || random_scalar(&mut word));
+    let mut sizes: Vec<usize> = (0..=log_most)
+        .flat_map(|k| [(1 << k) - 1, 1 << k, (1 << k) + 1])
+        .collect();
+    sizes.dedup();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut times: Vec<(usize, f64)> = Vec::new();
+    for n in sizes.into_iter().filter(|n| *n > 0) {
+        let sum = expected::<Fp>(n, &values, &exponents);
+        let info = bench.device.info();
+        let plan = MsmPlan::<Fp>::resident_beside(Some(&streams), info, n, 1, PLENTY);
+        let mut run = Run::new(launcher, stream, plan.expect("a plan"));
+        let (time, _) = sustained(bench, &[sum], 0.1, || {
+            let scalars = Scalars::Canonical(scalars.view().slice(..n));
+            run.start(bases.view().slice(..n), scalars)
+        });
+        bench.row(format!("G1 {n}"), time, "ms");
+        times.push((n, time));
+    }
+    let steps = times
+        .windows(2)
+        .map(|pair| (pair[1].0, pair[1].1 / pair[0].1));
+    let worst = |better: fn(f64, f64) -> bool| {
+        let all = steps.clone();
+        all.reduce(|a, b| if better(b.1, a.1) { b } else { a })
+    };
+    for (what, step) in [
+        ("the largest step up", worst(|a, b| a > b)),
+        ("the largest step down", worst(|a, b| a < b)),
+    ] {
+        if let Some((n, factor)) = step {
+            println!("    {what}: to {n} terms, {factor:.2} times");
+        }
+    }
+}
+
 /// Random scalars, bases on the device.
 pub(crate) fn resident<F: DeviceCurve>(
     bench: &mut Bench,

@@ -1,6 +1,6 @@
 //! Multi-scalar multiplication on a device. `cargo xtask bench msm` runs it after the host's; `-- --only dense,sort`
-//! runs some parts: sort, dense, g2, skew, budget, multiples, streamed, sparse, and, only when asked for, tune, columns,
-//! streamed_sparse (2^25), large (2^28), once26 and others (one sum for a profiler).
+//! runs some parts: sort, dense, g2, skew, budget, multiples, streamed, sparse, and, only when asked for, sizes (PF-06), tune,
+//! columns, streamed_sparse (2^25), large (2^28), once26 and others (one sum for a profiler).
 //!
 //! Bases are known multiples of the generator, so that every sum is checked, at any size.
 
@@ -59,6 +59,10 @@ fn main() {
     }
     // Not without being asked for.
     if only.is_some() {
+        if wanted("sizes") {
+            let most = if bench.real { 24 } else { 3 };
+            dense::every_size(&mut bench, launcher, &stream, most);
+        }
         if wanted("tune") {
             dense::tune(&mut bench, launcher, &stream);
         }

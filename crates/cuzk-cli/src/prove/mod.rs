@@ -83,8 +83,13 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     }
     if args.many.sets_engine() {
         let engine = Engine::of(args, &material, &gpus, is_named, &mut device, &mut loader)?;
-        let (proved, gpus) = batch::one(args, engine, &material, &mut device, &mut loader)?;
-        return written(args, device, gpus, material, proved, loader, begun);
+        let (proved, gpus, timeline) =
+            batch::one(args, engine, &material, &mut device, &mut loader)?;
+        let mut outcome = written(args, device, gpus, material, proved, loader, begun)?;
+        if let Some(exit) = batch::write_timeline(&args.many, timeline.as_ref()) {
+            outcome.exit = exit;
+        }
+        return Ok(outcome);
     }
     let (proved, used) = match gpus
         .first()
@@ -251,7 +256,9 @@ mod tests {
         let (proved, used) = if args.many.sets_engine() {
             let engine =
                 Engine::of(&args, &material, gpus, true, &mut device, &mut loader).unwrap();
-            batch::one(&args, engine, &material, &mut device, &mut loader).unwrap()
+            let (proved, used, _) =
+                batch::one(&args, engine, &material, &mut device, &mut loader).unwrap();
+            (proved, used)
         } else {
             let (proved, used) = material.prove_on(gpu, &args, &mut loader).unwrap();
             (proved, vec![used])

@@ -317,6 +317,21 @@ fn a_batch_whose_results_find_no_room_stops_and_sums_up() {
     many.scratch.expect_nothing_left();
 }
 
+/// A timeline that finds no room is said to be lost; the proof is not.
+#[test]
+fn a_timeline_without_room_takes_no_proof_along() {
+    let (scratch, files) = (Scratch::new(), Files::of("mul1"));
+    let mut command = cuzk(["prove", "--device", "cpu", "--json", "--zkey"]);
+    command.arg(&files.zkey).arg("--wtns").arg(&files.wtns);
+    command.arg("--timeline").arg(scratch.out("run.json"));
+    let run = Run::of(limited("-f 0", &command));
+    let run = run.expect(7, &["run.json: cannot write it", "File too large"]);
+    let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(result["verified"], true);
+    assert!(result["proof"]["pi_a"].is_array(), "{run:#?}");
+    scratch.expect_nothing_left();
+}
+
 /// A reader that has gone away ends a batch quietly.
 #[test]
 fn a_batch_into_a_closed_stdout_is_quiet() {

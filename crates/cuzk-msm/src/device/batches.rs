@@ -193,41 +193,50 @@ impl<'a, 's, 'env, F: DeviceCurve> Uploads<'a, 's, 'env, F> {
 
     /// Batch `index`, in turn, when it is there for `stream`; the next one is sent off, behind what the streams that
     /// compute have been given so far.
+    ///
+    /// That includes the wait for this batch, so between two copies the stream of uploads has nothing that could begin. A
+    /// copy engine that finds a stream's next copy ready goes on with it, for as long as there are such: copies of another
+    /// sum would not get their turn.
     pub(super) fn batch(
         &mut self,
         index: usize,
         stream: &Stream,
         computing: &[&Stream],
     ) -> Result<DeviceView<'_, Affine<F>>> {
-        let ranges = &self.batches.ranges;
-        while self.done.len() < ranges.len().min(index + 2) {
-            let next = self.done.len();
-            let range = ranges[next].clone();
-            let mut buffer = self.buffers[next % 2].reborrow().slice(..range.len());
-            let uploading = self.scope.stream();
-            if next >= 2 {
-                for stream in computing {
-                    uploading.follow(stream)?;
-                }
-            }
-            let mut first = 0;
-            for piece in self.pieces {
-                let piece: &'env [Affine<F>] = piece;
-                let start = range.start.clamp(first, first + piece.len());
-                let end = range.end.clamp(first, first + piece.len());
-                if start < end {
-                    let target = buffer.reborrow();
-                    let target = target.slice(start - range.start..end - range.start);
-                    self.scope
-                        .upload(&piece[start - first..end - first], target)?;
-                }
-                first += piece.len();
-            }
-            self.done.push(uploading.record()?);
+        if self.done.is_empty() {
+            self.send()?;
         }
         stream.wait_for(&self.done[index])?;
+        if self.done.len() < self.batches.len() {
+            for stream in computing {
+                self.scope.stream().follow(stream)?;
+            }
+            self.send()?;
+        }
         let buffer = self.buffers[index % 2].as_view();
-        Ok(buffer.slice(..ranges[index].len()))
+        Ok(buffer.slice(..self.batches.ranges[index].len()))
+    }
+
+    /// Sends the next batch off.
+    fn send(&mut self) -> Result<()> {
+        let next = self.done.len();
+        let range = self.batches.ranges[next].clone();
+        let mut buffer = self.buffers[next % 2].reborrow().slice(..range.len());
+        let mut first = 0;
+        for piece in self.pieces {
+            let piece: &'env [Affine<F>] = piece;
+            let start = range.start.clamp(first, first + piece.len());
+            let end = range.end.clamp(first, first + piece.len());
+            if start < end {
+                let target = buffer.reborrow();
+                let target = target.slice(start - range.start..end - range.start);
+                self.scope
+                    .upload(&piece[start - first..end - first], target)?;
+            }
+            first += piece.len();
+        }
+        self.done.push(self.scope.stream().record()?);
+        Ok(())
     }
 }
 

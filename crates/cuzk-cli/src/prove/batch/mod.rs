@@ -30,7 +30,7 @@ use super::material::Material;
 use super::witnesses::{self, Entry};
 use crate::args::{InputArgs, ManyArgs, ProveArgs, usage};
 use crate::device::{self, DeviceUsed};
-use crate::exit::{self, Failure};
+use crate::exit::{self, Exit, Failure};
 use crate::keys::{self, KeyFile};
 use crate::load::Loader;
 use crate::output::{self, Output, Target};
@@ -222,10 +222,8 @@ pub(super) fn run(
     for (file, notes) in notes.values() {
         loader.notes.add(file, notes);
     }
-    if let Err(failure) = write_timeline(&args.many, timeline.as_ref()) {
-        // The proofs are written: the last line still says of them.
-        exit::say(&failure.to_string());
-        report.exit = report.exit.or(failure.exit());
+    if let Some(exit) = write_timeline(&args.many, timeline.as_ref()) {
+        report.exit = report.exit.or(exit);
         report.is_timeline_lost = true;
     }
     Ok(report.outcome(task, &options, &gpus, &loader))
@@ -238,7 +236,7 @@ pub(super) fn one(
     material: &Material,
     device: &mut DeviceUsed,
     loader: &mut Loader,
-) -> Result<(Proved, Vec<GpuUse>), Failure> {
+) -> Result<(Proved, Vec<GpuUse>, Option<Run>), Failure> {
     let Engine {
         proofs,
         options,
@@ -258,7 +256,6 @@ pub(super) fn one(
         Ok((finished, scheduler.timeline()))
     })?;
     drop(bar);
-    write_timeline(&args.many, timeline.as_ref())?;
     let partition = finished.partitions.first();
     if let Some(name) = partition.and_then(|partition| devices.get(partition.device))
         && *name != device.used
@@ -271,7 +268,7 @@ pub(super) fn one(
     let proved = finished.outputs.into_iter().next();
     let proved = proved.ok_or_else(|| Failure::Bug("a job without result".into()))?;
     loader.add_stages(&proved);
-    Ok((proved, gpus))
+    Ok((proved, gpus, timeline))
 }
 
 /// The provers there are to be, and what those on GPUs have of them.
@@ -343,16 +340,21 @@ fn options(args: &ProveArgs, gpus: &[Gpu]) -> Options {
     options
 }
 
-fn write_timeline(many: &ManyArgs, run: Option<&Run>) -> Result<(), Failure> {
-    let (Some(path), Some(run)) = (&many.timeline, run) else {
-        return Ok(());
-    };
-    let text = serde_json::to_vec(run).map_err(|error| Failure::Bug(error.to_string()))?;
-    let target = Target {
-        flag: "--timeline",
-        path,
-    };
-    output::write_all(vec![Output::of(target, &text)])
+/// Writes what was recorded. That this fails is said and is how the program ends, but takes no proof along.
+pub(super) fn write_timeline(many: &ManyArgs, run: Option<&Run>) -> Option<Exit> {
+    let (path, run) = many.timeline.as_ref().zip(run)?;
+    let written = serde_json::to_vec(run)
+        .map_err(|error| Failure::Bug(error.to_string()))
+        .and_then(|text| {
+            let target = Target {
+                flag: "--timeline",
+                path,
+            };
+            output::write_all(vec![Output::of(target, &text)])
+        });
+    let failure = written.err()?;
+    exit::say(&failure.to_string());
+    Some(failure.exit())
 }
 
 /// A job's end as a failure of the program.
