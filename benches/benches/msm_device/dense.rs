@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cuzk_field::{Affine, Fp, Fr, Scalar};
-use cuzk_gpu_mem::{DeviceBuf, DeviceView, Stream};
+use cuzk_gpu_mem::{Bus, DeviceBuf, DeviceView, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_msm::device::{DeviceCurve, HostBases, MsmPlan, Patient, Pending, Scalars, Streams};
 
@@ -366,6 +366,7 @@ pub(crate) fn streamed(bench: &mut Bench, launcher: &dyn Launcher, stream: &Stre
                             pieces: &[&pinned],
                             uploads: scope,
                             pace: &Patient,
+                            bus: &Bus::new(),
                         },
                         &scalars,
                         scratch,

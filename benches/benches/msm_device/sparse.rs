@@ -1,7 +1,7 @@
 //! Sums over a witness in the shape of a PoRep partition: L, A and B1 in one array of bases, and B2.
 
 use cuzk_field::{Fp, Fp2, Fr, Scalar};
-use cuzk_gpu_mem::{DeviceBuf, Stream};
+use cuzk_gpu_mem::{Bus, DeviceBuf, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_msm::device::{
     BaseSet, Batches, DeviceCurve, HostBases, Members, PackTarget, PackedWitness, Patient, Pending,
@@ -300,6 +300,7 @@ fn streamed<F: DeviceCurve>(
                 pieces: &[&pinned[..]],
                 uploads: scope,
                 pace: &Patient,
+                bus: &Bus::new(),
             };
             plan.run(launcher, stream, bases, &witnesses, sets, scratch, result)
         });

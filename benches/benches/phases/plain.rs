@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuzk_field::{Affine, Fp, Fp2, Fr, G1Affine, G2Affine, Scalar, Xyzz};
 use cuzk_formats::Proof;
-use cuzk_gpu_mem::{DeviceBuf, DeviceView, Pod, Recorder, Stream, TrimPolicy};
+use cuzk_gpu_mem::{Bus, DeviceBuf, DeviceView, Pod, Recorder, Stream, TrimPolicy};
 use cuzk_groth16::Verifier;
 use cuzk_groth16::device::{Error, Gpu, Result};
 use cuzk_kernels::DeviceCurve;
@@ -374,6 +374,7 @@ impl<'g> Plain<'g> {
                         pieces: &[points],
                         uploads,
                         pace: &Patient,
+                        bus: &Bus::new(),
                     },
                     &values,
                     scratch,

@@ -41,6 +41,7 @@
 mod alloc;
 mod budget;
 mod buffer;
+mod bus;
 mod device;
 pub mod driver;
 mod error;
@@ -65,6 +66,7 @@ pub use bytemuck::Pod;
 
 pub use budget::{Budget, BudgetState, Reservation};
 pub use buffer::{DeviceBuf, Staged};
+pub use bus::Bus;
 pub use device::Device;
 pub use driver::cuda::{PoolChoice, PoolSettings};
 pub use driver::{AllocKind, DevicePtr, MemInfo, Priority};

@@ -179,8 +179,8 @@ impl StagingPlan {
 /// as free, since it will be.
 ///
 /// The device allows what is free, what the pool has, in use or not, and what plain blocks of ours hold, less the
-/// reserve. What of the pool is in use does not matter, where all of it is ours: freed blocks count as used there until
-/// their streams get past the free, and who reads that while a section runs would take it for less room.
+/// reserve. What of the pool is in use does not matter, where all of it is ours: whoever waits in the driver to wipe and
+/// free a block, since its stream takes no more work, has said so to the ledger, and not to the pool.
 fn headroom(state: &BudgetState, info: &MemInfo, pool_is_shared: bool, reserve: u64) -> u64 {
     let strangers = match pool_is_shared {
         true => info.pool_used.saturating_sub(state.in_pool()),

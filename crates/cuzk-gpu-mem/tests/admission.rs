@@ -54,6 +54,39 @@ fn job(device: &Device, computing: &AtomicU64) -> Tier {
     tier
 }
 
+/// A stream takes so much work that has not begun, and whoever gives it more waits in the driver: also who wipes and frees a
+/// block there. Others plan meanwhile as if he were done.
+#[test]
+fn who_waits_to_free_a_block_takes_nothing_from_the_plans_of_others() {
+    let driver = Arc::new(SimDriver::new(16 * MIB));
+    let device = open(&driver);
+    driver.set_queue_limit(2);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|threads| {
+        let section = threads.spawn(|| {
+            device.compute(|cx| {
+                let mut scratch = cx.alloc::<u64>("scratch", 6 << 17).unwrap();
+                scratch.mark_secret();
+                driver.hold(cx.stream().id());
+                for _ in 0..2 {
+                    cx.stream().enqueue(|| ()).unwrap();
+                }
+                sender.send(cx.stream().id()).unwrap();
+                drop(scratch);
+            })
+        });
+        let stream = receiver.recv().unwrap();
+        while device.budget().state().pending == 0 {
+            assert!(!section.is_finished(), "it waits");
+            std::thread::yield_now();
+        }
+        assert_eq!(device.room().unwrap(), 16 * MIB);
+        driver.release(stream);
+        section.join().unwrap().unwrap();
+    });
+    assert_eq!(device.room().unwrap(), 16 * MIB);
+}
+
 /// (b) Two workers, each wanting 4 + 8 GiB on 16: the sum never exceeds, both finish.
 #[test]
 fn two_workers_that_want_24_gib_share_16() {

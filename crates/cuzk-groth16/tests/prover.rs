@@ -1,9 +1,13 @@
 //! Proofs of synthetic circuits with every key family, and what is refused.
 
+mod small;
+
 use cuzk_field::{Field as _, Fr, G1Affine, Scalar};
 use cuzk_formats::{Matrix, R1cs, Witness};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Blinding, Circuit, Error, ProveOptions, Prover, QueryVariables, Verifier};
+
+use small::{InB, circuit};
 
 const FAMILIES: [KeyFamily; 3] = [KeyFamily::Circom, KeyFamily::Arkworks, KeyFamily::Bellman];
 const SHAPES: [Shape; 2] = [Shape::Dense, Shape::Porep];
@@ -545,38 +549,14 @@ fn matrices_that_point_outside_are_refused() {
     }
 }
 
-/// WP-10: every small count of variables, with inputs in B or not, for the key family that leaves
+/// WP-10: every small count of variables, with inputs in B, or not, or nothing, for the key family that leaves
 /// points out.
 #[test]
 fn word_borders_and_empty_densities_prove() {
     for aux in [1, 2, 3, 63, 64, 65] {
         for inputs in 1..=3 {
-            for inputs_in_b in [false, true] {
-                let mut r1cs = R1cs {
-                    num_inputs: inputs,
-                    num_variables: inputs + aux,
-                    a: Matrix::new(),
-                    b: Matrix::new(),
-                    c: Matrix::new(),
-                    coefficients: Default::default(),
-                };
-                // x * y = z with x = y = z = 1 over the private variables, ONE in B if wanted.
-                for row in 0..aux {
-                    let variable = (inputs + row) as u32;
-                    let right = if inputs_in_b {
-                        (row % inputs) as u32
-                    } else {
-                        variable
-                    };
-                    for (matrix, column) in [
-                        (&mut r1cs.a, variable),
-                        (&mut r1cs.b, right),
-                        (&mut r1cs.c, variable),
-                    ] {
-                        matrix.push_entry(column, 0);
-                        matrix.end_row().unwrap();
-                    }
-                }
+            for in_b in [InB::Private, InB::Input, InB::Nothing] {
+                let r1cs = circuit(aux, inputs, in_b);
                 let witness = Witness::new(vec![Scalar::ONE; inputs + aux]);
                 for family in FAMILIES {
                     let key = proving_key(&r1cs, family, 3).unwrap();
@@ -586,7 +566,7 @@ fn word_borders_and_empty_densities_prove() {
                             .prove(Circuit::R1cs(&r1cs), &witness, &fixed());
                     assert!(
                         proved.is_ok(),
-                        "{aux} aux, {inputs} inputs, in B {inputs_in_b}, {family:?}: {proved:?}"
+                        "{aux} aux, {inputs} inputs, {in_b:?} in B, {family:?}: {proved:?}"
                     );
                 }
             }

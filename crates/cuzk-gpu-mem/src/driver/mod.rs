@@ -71,12 +71,12 @@ pub struct MemInfo {
     pub free: u64,
     /// Held by our pool, in use or not.
     pub pool_reserved: u64,
-    /// Of those, in use. A freed block leaves this count when its stream gets past the free: on a busy stream, late.
+    /// Of those, in use. Freed blocks leave this count when the free is issued, not when it is done.
     pub pool_used: u64,
 }
 
 impl MemInfo {
-    /// Bytes the pool holds and nobody uses, whether the host has seen their frees complete or not.
+    /// Bytes the pool holds and nobody uses, completed or still pending.
     pub fn cached(&self) -> u64 {
         self.pool_reserved.saturating_sub(self.pool_used)
     }

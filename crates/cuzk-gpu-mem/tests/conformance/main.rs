@@ -50,7 +50,7 @@ macro_rules! suite {
 suite! {
     memory::steps_with_threshold_zero,
     memory::steps_with_threshold_at_the_maximum,
-    memory::a_block_is_in_use_until_its_stream_is_past_the_free,
+    memory::a_section_gives_back_what_it_holds_and_has_freed,
     memory::the_phantom_out_of_memory_is_real_and_gone,
     memory::a_pool_of_ones_own_gives_way_to_plain_allocations,
     memory::a_thousand_cycles_leave_memory_flat,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cuzk_field::RootGenerator;
-use cuzk_gpu_mem::{Device, Priority, Stream};
+use cuzk_gpu_mem::{Bus, Device, Priority, Stream};
 use cuzk_kernels::Launcher;
 use cuzk_msm::device::Streams;
 use cuzk_ntt::device::{DevicePlan, PlanRequest, QuotientForm};
@@ -24,6 +24,8 @@ pub struct Gpu {
     beside: Stream,
     /// For points of the H sum, and of those over the witness.
     key_uploads: [Stream; 2],
+    /// Where those get their turns.
+    bus: Bus,
     sums: Arc<Streams>,
     plans: Mutex<Vec<(PlanKey, Arc<DevicePlan>)>>,
     /// Bytes of a section that each prover needs at least, by its number.
@@ -51,6 +53,7 @@ impl Gpu {
             // What is short gets between what is long: its kernels do not wait for all blocks of those.
             beside: device.stream_with("beside", Priority::High)?,
             key_uploads: [device.stream("key H")?, device.stream("key L, A, B")?],
+            bus: Bus::new(),
             sums: Arc::new(Streams::new(device)?),
             plans: Mutex::default(),
             sections: Arc::default(),
@@ -97,6 +100,10 @@ impl Gpu {
     /// The stream for what runs beside the section's.
     pub(super) fn beside(&self) -> &Stream {
         &self.beside
+    }
+
+    pub(super) fn bus(&self) -> &Bus {
+        &self.bus
     }
 
     pub(super) fn key_uploads(&self) -> &[Stream; 2] {

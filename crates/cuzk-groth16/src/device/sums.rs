@@ -184,6 +184,7 @@ impl SumsPlan {
                     pieces: &[points],
                     uploads,
                     pace: at.pace,
+                    bus: at.gpu.bus(),
                 };
                 let scratch = scratch.view_mut();
                 Ok(plan.run_streamed(launcher, stream, bases, &scalars, scratch, result)?)

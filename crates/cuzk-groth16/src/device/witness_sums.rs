@@ -401,9 +401,8 @@ impl<'env> Run<'_, '_, 'env> {
             pieces,
             uploads,
             pace: self.at.pace,
+            bus: self.at.gpu.bus(),
         };
-        // What came before on the stream may be at work in the scratch still.
-        uploads.stream().follow(self.stream)?;
         Ok(plan.run(
             launcher,
             self.stream,

@@ -1,60 +1,19 @@
 //! What users of other provers met, on a device.
 
 use cuzk_field::{Fr, Scalar};
-use cuzk_formats::{Matrix, ProvingKey, R1cs, Witness};
+use cuzk_formats::{ProvingKey, Witness};
 use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Circuit, Error};
 
 use crate::fixed;
 use crate::proofs::compare;
+use crate::small::{InB, circuit};
 
 on_both!(
     word_borders_and_empty_densities_prove,
     a_damaged_key_is_found_by_verification,
 );
-
-/// What a row has in B.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum InB {
-    /// Its own private variable.
-    Private,
-    /// An input that is one, so that the private variable may be anything.
-    Input,
-    /// Nothing: no variable has a point there.
-    Nothing,
-}
-
-/// x y = x for each private variable x and what is in B, or x 0 = 0.
-fn circuit(aux: usize, inputs: usize, in_b: InB) -> R1cs {
-    let mut r1cs = R1cs {
-        num_inputs: inputs,
-        num_variables: inputs + aux,
-        a: Matrix::new(),
-        b: Matrix::new(),
-        c: Matrix::new(),
-        coefficients: Default::default(),
-    };
-    for row in 0..aux {
-        let variable = (inputs + row) as u32;
-        let (right, product) = match in_b {
-            InB::Private => (Some(variable), Some(variable)),
-            InB::Input => (Some((row % inputs) as u32), Some(variable)),
-            InB::Nothing => (None, None),
-        };
-        for (matrix, column) in [
-            (&mut r1cs.a, Some(variable)),
-            (&mut r1cs.b, right),
-            (&mut r1cs.c, product),
-        ] {
-            if let Some(column) = column {
-                matrix.push_entry(column, 0);
-            }
-            matrix.end_row().unwrap();
-        }
-    }
-    r1cs
-}
 
 /// WP-10: counts about a word's, inputs alone in B or nothing at all; witnesses with nothing but ones, with zeros at a
 /// word's borders, and with full values there.

@@ -39,6 +39,8 @@ macro_rules! on_both {
 mod cases;
 mod memory;
 mod proofs;
+#[path = "../small/mod.rs"]
+mod small;
 
 fn fixed() -> ProveOptions {
     let (r, s) = (Fr::from(11).pow(4321), Fr::from(13).pow(1234));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use cuzk_field::Affine;
-use cuzk_gpu_mem::{Carve, DeviceView, DeviceViewMut, Event, Stream, TransferScope};
+use cuzk_gpu_mem::{Bus, Carve, DeviceView, DeviceViewMut, Event, Stream, TransferScope};
 
 use super::DeviceCurve;
 use super::error::Result;
@@ -93,6 +93,8 @@ pub struct HostBases<'a, 's, 'env, F> {
     pub uploads: &'a TransferScope<'s, 'env>,
     /// Asked before more is put on a stream than it takes.
     pub pace: &'a dyn Pace,
+    /// Where the copies get their turns, if other sums have some, too.
+    pub bus: &'a Bus,
 }
 
 impl<F> std::fmt::Debug for HostBases<'_, '_, '_, F> {
@@ -154,89 +156,144 @@ impl<'a> Ahead<'a> {
 }
 
 /// Two buffers for batches, each filled while the other is computed with.
-///
-/// Their order is by events: an upload comes after the batch that had its buffer, a batch after its upload.
 pub(super) struct Uploads<'a, 's, 'env, F: DeviceCurve> {
-    scope: &'a TransferScope<'s, 'env>,
-    pieces: &'a [&'env [Affine<F>]],
+    bases: HostBases<'a, 's, 'env, F>,
     batches: &'a Batches,
     buffers: [DeviceViewMut<'a, Affine<F>>; 2],
+    /// Where the upload of each batch so far is done.
     done: Vec<Event>,
 }
 
+/// A batch to compute with, and the one that follows.
+pub(super) struct Batch<'u, 'a, 's, 'env, F: DeviceCurve> {
+    pub(super) bases: DeviceView<'u, Affine<F>>,
+    pub(super) next: Option<Next<'u, 'a, 's, 'env, F>>,
+}
+
+/// A batch that is to be sent off when the one before last has been computed with, whose buffer it gets.
+pub(super) struct Next<'u, 'a, 's, 'env, F: DeviceCurve> {
+    bases: HostBases<'a, 's, 'env, F>,
+    range: Range<usize>,
+    buffer: DeviceViewMut<'u, Affine<F>>,
+    done: &'u mut Vec<Event>,
+    /// Behind which its buffer is free.
+    former: Vec<Event>,
+}
+
 impl<'a, 's, 'env, F: DeviceCurve> Uploads<'a, 's, 'env, F> {
-    /// Takes the buffers' bytes, which are lent to the scope's stream and those that compute.
-    pub(super) fn carve(
+    /// Takes the buffers' bytes, which are lent to the scope's stream and those that compute, and sends the first batch off
+    /// when those streams are done with what they have been given so far, which may be at work there.
+    pub(super) fn begin(
         bases: HostBases<'a, 's, 'env, F>,
         batches: &'a Batches,
         carve: &mut Carve<'a>,
+        computing: &[&Stream],
     ) -> Result<Self> {
-        let HostBases {
-            pieces,
-            uploads: scope,
-            ..
-        } = bases;
-        let found = pieces.iter().map(|piece| piece.len()).sum();
+        let found = bases.pieces.iter().map(|piece| piece.len()).sum();
         check("bases", batches.bases(), found)?;
         let half = batches.largest();
-        Ok(Self {
-            scope,
-            pieces,
+        let mut uploads = Self {
+            bases,
             batches,
             buffers: [
                 carve.take("a batch of bases", half)?,
                 carve.take("another batch of bases", half)?,
             ],
             done: Vec::with_capacity(batches.len()),
-        })
+        };
+        let range = batches.ranges[0].clone();
+        let [first, _] = &mut uploads.buffers;
+        Next {
+            bases,
+            buffer: first.reborrow().slice(..range.len()),
+            range,
+            done: &mut uploads.done,
+            former: places(computing)?,
+        }
+        .send()?;
+        Ok(uploads)
     }
 
-    /// Batch `index`, in turn, when it is there for `stream`; the next one is sent off, behind what the streams that
-    /// compute have been given so far.
-    ///
-    /// That includes the wait for this batch, so between two copies the stream of uploads has nothing that could begin. A
-    /// copy engine that finds a stream's next copy ready goes on with it, for as long as there are such: copies of another
-    /// sum would not get their turn.
+    /// Batch `index`, in turn, when it is there for `stream`; and the next one, if there is one, which is to be sent off when the
+    /// streams that compute are done with what they have been given so far.
     pub(super) fn batch(
         &mut self,
         index: usize,
         stream: &Stream,
         computing: &[&Stream],
-    ) -> Result<DeviceView<'_, Affine<F>>> {
-        if self.done.is_empty() {
-            self.send()?;
-        }
+    ) -> Result<Batch<'_, 'a, 's, 'env, F>> {
+        let ranges = &self.batches.ranges;
+        let [even, odd] = &mut self.buffers;
+        let (buffer, other) = match index % 2 {
+            0 => (even, odd),
+            _ => (odd, even),
+        };
+        let former = match ranges.get(index + 1) {
+            Some(_) => places(computing)?,
+            None => Vec::new(),
+        };
         stream.wait_for(&self.done[index])?;
-        if self.done.len() < self.batches.len() {
-            for stream in computing {
-                self.scope.stream().follow(stream)?;
+        let next = ranges.get(index + 1).map(|range| Next {
+            bases: self.bases,
+            range: range.clone(),
+            buffer: other.reborrow().slice(..range.len()),
+            done: &mut self.done,
+            former,
+        });
+        Ok(Batch {
+            bases: buffer.as_view().slice(..ranges[index].len()),
+            next,
+        })
+    }
+}
+
+/// The present ends of these streams.
+fn places(streams: &[&Stream]) -> Result<Vec<Event>> {
+    let places = streams.iter().map(|stream| stream.record());
+    Ok(places.collect::<Result<_, _>>()?)
+}
+
+impl<F: DeviceCurve> Next<'_, '_, '_, '_, F> {
+    /// Sends it off if its buffer is free; gives it back otherwise.
+    pub(super) fn send_if_free(self) -> Result<Option<Self>> {
+        for event in &self.former {
+            if !event.is_reached()? {
+                return Ok(Some(self));
             }
-            self.send()?;
         }
-        let buffer = self.buffers[index % 2].as_view();
-        Ok(buffer.slice(..self.batches.ranges[index].len()))
+        self.send()?;
+        Ok(None)
     }
 
-    /// Sends the next batch off.
-    fn send(&mut self) -> Result<()> {
-        let next = self.done.len();
-        let range = self.batches.ranges[next].clone();
-        let mut buffer = self.buffers[next % 2].reborrow().slice(..range.len());
-        let mut first = 0;
-        for piece in self.pieces {
-            let piece: &'env [Affine<F>] = piece;
-            let start = range.start.clamp(first, first + piece.len());
-            let end = range.end.clamp(first, first + piece.len());
-            if start < end {
-                let target = buffer.reborrow();
-                let target = target.slice(start - range.start..end - range.start);
-                self.scope
-                    .upload(&piece[start - first..end - first], target)?;
-            }
-            first += piece.len();
+    /// Waits for its buffer, and its turn on the bus, and sends it off.
+    pub(super) fn send(mut self) -> Result<()> {
+        let HostBases {
+            pieces,
+            uploads,
+            pace,
+            bus,
+        } = self.bases;
+        for event in &self.former {
+            pace.reach(event)?;
         }
-        self.done.push(self.scope.stream().record()?);
-        Ok(())
+        bus.turn(
+            |event| pace.reach(event),
+            || {
+                let mut first = 0;
+                for piece in pieces {
+                    let start = self.range.start.clamp(first, first + piece.len());
+                    let end = self.range.end.clamp(first, first + piece.len());
+                    if start < end {
+                        let target = self.buffer.reborrow();
+                        let target = target.slice(start - self.range.start..end - self.range.start);
+                        uploads.upload(&piece[start - first..end - first], target)?;
+                    }
+                    first += piece.len();
+                }
+                self.done.push(uploads.stream().record()?);
+                Ok(uploads.stream().record()?)
+            },
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use cuzk_kernels::bucket_sort::Scalars;
 
 use super::DeviceCurve;
 use super::accumulate::{Existing, Pipeline, Streams};
-use super::batches::{Ahead, Batches, HostBases, Uploads};
+use super::batches::{Ahead, Batch, Batches, HostBases, Next, Uploads};
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Terms};
 use super::pending::Pending;
@@ -203,7 +203,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
         let scalars = lend_scalars(scalars, &computing)?;
         let mut scratch = scratch.lend(&all)?;
         let mut carve = Carve::new(scratch.view_mut());
-        let mut uploads = Uploads::carve(bases, batches, &mut carve)?;
+        let mut uploads = Uploads::begin(bases, batches, &mut carve, &computing)?;
         let none = carve.take::<Affine<F>>("no bases", 0)?.into_view();
         let (mut arrays, mut pipeline_scratch) = Arrays::carve(&self.layout, &mut carve)?.split();
         let queue = Queue { launcher, stream };
@@ -228,22 +228,22 @@ impl<F: DeviceCurve> MsmPlan<F> {
         for (index, (range, layout)) in batches.ranges().iter().zip(layouts).enumerate() {
             let vectors = vectors_of(&scalars, range.clone());
             let existing = existing_of(index);
-            match &mut pipeline {
-                Some((pipeline, ahead)) => {
-                    let batch = uploads.batch(index, ahead.stream, &computing)?;
-                    for slab in &layout.slabs {
-                        slab.push_to(pipeline, *ahead, batch, &vectors, existing, &mut arrays)?;
-                        ahead_of_device.step(ahead.stream)?;
+            let first = match &pipeline {
+                Some((_, ahead)) => ahead.stream,
+                None => stream,
+            };
+            let Batch { bases, mut next } = uploads.batch(index, first, &computing)?;
+            for slab in &layout.slabs {
+                match &mut pipeline {
+                    Some((pipeline, ahead)) => {
+                        slab.push_to(pipeline, *ahead, bases, &vectors, existing, &mut arrays)?;
                     }
+                    None => slab.accumulate(queue, bases, &vectors, existing, &mut arrays)?,
                 }
-                None => {
-                    let batch = uploads.batch(index, stream, &computing)?;
-                    for slab in &layout.slabs {
-                        slab.accumulate(queue, batch, &vectors, existing, &mut arrays)?;
-                        ahead_of_device.step(stream)?;
-                    }
-                }
+                ahead_of_device.step(first)?;
+                next = next.map_or(Ok(None), Next::send_if_free)?;
             }
+            next.map_or(Ok(()), Next::send)?;
         }
         if let Some((pipeline, _)) = pipeline {
             pipeline.join(stream)?;
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Plans for sizes and limits far from those that run in tests; only on paper.
+    /// GP-03: plans for sizes and limits far from those that run in tests; only on paper.
     #[test]
     fn plans_keep_to_their_limit() {
         let device = Device::with_driver(Arc::new(SimDriver::new(GIB)), Settings::default());

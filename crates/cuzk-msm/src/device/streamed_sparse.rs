@@ -10,7 +10,7 @@ use cuzk_kernels::sparse_terms::BaseSet;
 use cuzk_kernels::witness::{PackedWitness, WORD};
 
 use super::DeviceCurve;
-use super::batches::{Ahead, Batches, HostBases, Uploads};
+use super::batches::{Ahead, Batch, Batches, HostBases, Next, Uploads};
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
@@ -161,7 +161,7 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
         check("result", self.result_len(), result.len())?;
         let mut scratch = scratch.lend(&[stream, bases.uploads.stream()])?;
         let mut carve = Carve::new(scratch.view_mut());
-        let mut uploads = Uploads::carve(bases, &self.batches, &mut carve)?;
+        let mut uploads = Uploads::begin(bases, &self.batches, &mut carve, &[stream])?;
         let mut lists = Lists::carve(self.words, self.sums(), self.rest, &mut carve)?;
         let mut arrays = Arrays::carve(&self.layout, &mut carve)?;
         let queue = Queue { launcher, stream };
@@ -173,11 +173,12 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
         for (index, ((range, counts), layout)) in batches.enumerate() {
             lists.make(queue, &range, witnesses, sets, counts, &mut arrays)?;
             let vectors = lists.vectors(counts);
-            let batch = uploads.batch(index, stream, &[stream])?;
+            let Batch { bases, next } = uploads.batch(index, stream, &[stream])?;
             for slab in &layout.slabs {
-                slab.accumulate(queue, batch, &vectors, existing_of(index), &mut arrays)?;
+                slab.accumulate(queue, bases, &vectors, existing_of(index), &mut arrays)?;
             }
             ahead.step(stream)?;
+            next.map_or(Ok(()), Next::send)?;
         }
         finish(&self.layout, queue, &mut arrays, result)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuzk_field::{Affine, Fp, Fp2, Fr, Scalar};
-use cuzk_gpu_mem::Event;
+use cuzk_gpu_mem::{Bus, Event};
 use cuzk_msm::device::{DeviceCurve, Error, HostBases, MsmPlan, Pace, Patient, Scalars, Streams};
 use cuzk_msm::{HostMsmPlan, HostScalars, msm};
 
@@ -103,6 +103,7 @@ fn run_at_pace<F: DeviceCurve>(
                     pieces: &[front, back],
                     uploads: scope,
                     pace,
+                    bus: &Bus::new(),
                 },
                 &views,
                 scratch.view_mut(),
@@ -244,7 +245,7 @@ fn several_vectors(rig: &Rig) {
     assert_eq!(run(rig, &plan, &bases, &[]), []);
 }
 
-/// The same sums in less and less memory, until the plan says that it cannot be.
+/// GP-03: the same sums in less and less memory, until the plan says that it cannot be.
 fn little_scratch(rig: &Rig) {
     let n = if rig.is_card { 1 << 17 } else { 40 };
     let bases = multiples::<Fp>(n);

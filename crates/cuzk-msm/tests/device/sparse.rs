@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuzk_field::{Affine, Fp, Fp2, Scalar};
-use cuzk_gpu_mem::DeviceBuf;
+use cuzk_gpu_mem::{Bus, DeviceBuf};
 use cuzk_msm::device::{
     BaseSet, Batches, DeviceCurve, Error, HostBases, Members, PackTarget, PackedWitness, Patient,
     Scalars, SparsePlan, StreamedSparsePlan, Streams, TermCounts, bitmap, count_scratch_bytes,
@@ -339,6 +339,7 @@ fn run_streamed<F: DeviceCurve>(
                 pieces: &[front, back],
                 uploads: scope,
                 pace: &Patient,
+                bus: &Bus::new(),
             },
             &packed,
             &views,

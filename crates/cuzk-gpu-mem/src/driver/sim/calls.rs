@@ -40,6 +40,10 @@ impl SimDriver {
     }
 
     fn submit(&self, mut state: MutexGuard<'_, State>, stream: StreamId, op: Op) {
+        let limit = state.queue_limit;
+        self.run_until(&mut state, stream.0, |engine| {
+            engine.queued(stream.0) < limit
+        });
         state.engine.submit(stream.0, |_| op);
         self.run_eagerly(&mut state);
     }

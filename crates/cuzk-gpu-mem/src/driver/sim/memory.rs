@@ -1,8 +1,7 @@
 //! The memory of an emulated device: who has which bytes, and where they really lie.
 //!
 //! The model is the one measured on a card (docs/memory.md): a stream-ordered block that is freed
-//! is *pending* until the host has seen its stream get past the free, and counted as used until its
-//! stream is past it; then it is *cached* in the
+//! is *pending* until the host has seen its stream get past the free; then it is *cached* in the
 //! pool, down to the release threshold; only trimming, or a driver that gives back by itself, makes
 //! cached bytes *free* to the synchronous allocator again.
 
@@ -97,16 +96,12 @@ impl Memory {
         }
     }
 
-    /// Freed, and their streams are past it or not.
-    fn pending_bytes(&self, executed: bool) -> u64 {
-        let pending = self.pending.iter();
-        let of_kind = pending.filter(|free| free.executed == executed);
-        of_kind.map(|free| free.bytes).sum()
+    fn pending_bytes(&self) -> u64 {
+        self.pending.iter().map(|free| free.bytes).sum()
     }
 
     fn reserved(&self) -> u64 {
-        let pending = self.pending_bytes(true) + self.pending_bytes(false);
-        self.pool_used + self.pool_cached + pending
+        self.pool_used + self.pool_cached + self.pending_bytes()
     }
 
     fn free(&self) -> u64 {
@@ -118,7 +113,7 @@ impl Memory {
             total: self.total,
             free: self.free(),
             pool_reserved: self.reserved(),
-            pool_used: self.pool_used + self.pending_bytes(false),
+            pool_used: self.pool_used,
         }
     }
 
@@ -228,7 +223,8 @@ impl Memory {
         }
     }
 
-    /// The free is issued: its contents live on until [`Memory::execute_free`].
+    /// The free is issued: its bytes leave `pool_used` now, its contents live on until
+    /// [`Memory::execute_free`].
     pub(super) fn issue_free(&mut self, ptr: u64, stream: u64, seq: u64) {
         if let Some(block) = self.blocks.get_mut(&ptr) {
             block.freed = true;

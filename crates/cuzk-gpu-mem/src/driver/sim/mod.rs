@@ -59,6 +59,7 @@ struct State {
     registered_range_limit: usize,
     registrations: u64,
     info_latency: Duration,
+    queue_limit: usize,
 }
 
 /// The emulated device.
@@ -95,6 +96,7 @@ impl SimDriver {
             registered_range_limit: usize::MAX,
             registrations: 0,
             info_latency: Duration::ZERO,
+            queue_limit: usize::MAX,
         };
         Self {
             info,
@@ -187,6 +189,12 @@ impl SimDriver {
     /// Memory figures are read, then take so long to arrive: by then they may be old.
     pub fn set_info_latency(&self, latency: Duration) {
         self.state.lock().info_latency = latency;
+    }
+
+    /// Copies, fills and work that may wait on a stream, at least 1: whoever gives it more waits in the driver, as on a card,
+    /// where it is about a thousand.
+    pub fn set_queue_limit(&self, operations: usize) {
+        self.state.lock().queue_limit = operations.max(1);
     }
 
     /// What is alive now.
