@@ -48,16 +48,16 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    pub(crate) fn new(gpu: &Gpu, instance: Instance, exponents: &KeyExponents) -> Self {
+    pub(crate) fn new(gpu: &Gpu, instance: &Instance, exponents: &KeyExponents) -> Self {
         let Instance { r1cs, witness } = instance;
         let values = witness.values();
-        let variables = QueryVariables::of(&r1cs);
+        let variables = QueryVariables::of(r1cs);
         let pick = |of: &[u32]| -> Array<Scalar> {
             Array::Pageable(of.iter().map(|v| values[*v as usize]).collect())
         };
         let key = synthetic_key(gpu, exponents).expect("a key");
         Self {
-            rows: rows(gpu, HostMatrices::of_r1cs(&r1cs), values),
+            rows: rows(gpu, HostMatrices::of_r1cs(r1cs), values),
             public: values[1..r1cs.num_inputs].to_vec(),
             h: Array::Pageable(key.h_query),
             g1: [

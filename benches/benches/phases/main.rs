@@ -36,23 +36,20 @@ fn main() {
     let _ballast = device::has("--ballast").then(|| ballast(&bench.device));
     let gpu = Gpu::new(&bench.device).expect("a GPU that works");
     let mut table = Table::new(&bench.device, log_n);
-    plain_rows(&gpu, log_n, partitions, &mut table);
-    engine_rows(&gpu, log_n, partitions, &mut table);
+    let instance = Instance::new(Shape::Porep, log_n, 1).expect("an instance");
+    plain_rows(&gpu, &instance, partitions, &mut table);
+    engine_rows(&gpu, &instance, partitions, &mut table);
     table.print();
     bench.finish();
-}
-
-fn instance(log_n: u32) -> Instance {
-    Instance::new(Shape::Porep, log_n, 1).expect("an instance")
 }
 
 const FAMILY: KeyFamily = KeyFamily::Bellman;
 
 /// The rows without cuzk's memory and sums: rows of A and B come from the caller, every sum is dense.
-fn plain_rows(gpu: &Gpu, log_n: u32, partitions: usize, table: &mut Table) {
-    let instance = instance(log_n);
+fn plain_rows(gpu: &Gpu, instance: &Instance, partitions: usize, table: &mut Table) {
     let exponents = KeyExponents::new(&instance.r1cs, FAMILY, 1).expect("exponents");
     let mut inputs = Inputs::new(gpu, instance, &exponents);
+    let log_n = exponents.domain_size.ilog2();
     drop(exponents);
     let mut plain = Plain::new(gpu, log_n).expect("streams");
     let mut row = |name, inputs: &Inputs, memory, sums| {
@@ -76,11 +73,10 @@ fn plain_rows(gpu: &Gpu, log_n: u32, partitions: usize, table: &mut Table) {
 }
 
 /// cuzk's provers.
-fn engine_rows(gpu: &Gpu, log_n: u32, partitions: usize, table: &mut Table) {
-    let instance = instance(log_n);
+fn engine_rows(gpu: &Gpu, instance: &Instance, partitions: usize, table: &mut Table) {
     let engine = Engine {
         gpu,
-        instance: &instance,
+        instance,
         partitions,
     };
     let exponents = KeyExponents::new(&instance.r1cs, FAMILY, 1).expect("exponents");

@@ -128,23 +128,15 @@ impl Table {
     }
 
     pub(crate) fn push(&mut self, name: &str, row: std::result::Result<Measured, String>) {
-        println!(
-            "    {name}: {}",
-            match &row {
-                Ok(row) => format!("{:.1} ms a partition", row.wall_ms / row.partitions),
-                Err(error) => error.clone(),
-            }
-        );
+        // At once as well: at 2^27 rows the whole table takes minutes, and may be cut short.
+        if self.rows.is_empty() {
+            self.print_head();
+        }
+        print_row(name, &row);
         self.rows.push((name.to_owned(), row));
     }
 
-    pub(crate) fn print(&self) {
-        for (name, row) in &self.rows {
-            if let Ok(row) = row {
-                println!("\n{name}: over the bus, {} partitions", row.partitions);
-                print!("{}", row.timeline.inventory());
-            }
-        }
+    fn print_head(&self) {
         println!("\n{}", self.title);
         println!(
             "{:<52} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8} {:>8}",
@@ -160,30 +152,44 @@ impl Table {
             "peak GiB",
             "kernels"
         );
+    }
+
+    pub(crate) fn print(&self) {
         for (name, row) in &self.rows {
-            match row {
-                Ok(row) => {
-                    let wall = row.wall_ms / row.partitions;
-                    let kernels = row.kernel_ms();
-                    println!(
-                        "{name:<52} {wall:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>7.2} {:>8.2} {:>7.1}%",
-                        row.span_ms(&["rows"]),
-                        row.span_ms(&["quotient"]),
-                        row.span_ms(&["H sum"]),
-                        row.span_ms(&["sums", "witness sums"]),
-                        row.upload_ms(),
-                        wall - kernels,
-                        row.gigabytes(),
-                        row.peak_bytes as f64 / f64::from(1 << 30),
-                        100.0 * kernels / wall,
-                    );
-                }
-                Err(error) => println!("{name:<52} not here: {error}"),
+            if let Ok(row) = row {
+                println!("\n{name}: over the bus, {} partitions", row.partitions);
+                print!("{}", row.timeline.inventory());
             }
+        }
+        self.print_head();
+        for (name, row) in &self.rows {
+            print_row(name, row);
         }
         println!(
             "copies: time in which the bus was in use; stalls: time in which no step was under way on the device. A sum \
              whose bases come beside it counts as under way while it waits for them."
         );
+    }
+}
+
+fn print_row(name: &str, row: &std::result::Result<Measured, String>) {
+    match row {
+        Ok(row) => {
+            let wall = row.wall_ms / row.partitions;
+            let kernels = row.kernel_ms();
+            println!(
+                "{name:<52} {wall:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>7.2} {:>8.2} {:>7.1}%",
+                row.span_ms(&["rows"]),
+                row.span_ms(&["quotient"]),
+                row.span_ms(&["H sum"]),
+                row.span_ms(&["sums", "witness sums"]),
+                row.upload_ms(),
+                wall - kernels,
+                row.gigabytes(),
+                row.peak_bytes as f64 / f64::from(1 << 30),
+                100.0 * kernels / wall,
+            );
+        }
+        Err(error) => println!("{name:<52} not here: {error}"),
     }
 }
