@@ -84,12 +84,9 @@ impl BudgetState {
         self.outside - self.promised + self.drawn
     }
 
-    /// Bytes of the pool that are certainly in use by our blocks: delivered, and not freed.
-    pub(crate) fn in_pool(&self) -> u64 {
-        (self.outside + self.drawn)
-            .saturating_sub(self.unbacked)
-            .saturating_sub(self.pending)
-            .saturating_sub(self.plain)
+    /// Bytes of the pool that our blocks may be using: those on their way from the driver or back to it included.
+    pub(crate) fn in_pool_at_most(&self) -> u64 {
+        self.held().saturating_sub(self.plain)
     }
 
     /// Bytes that nobody else may count on.

@@ -13,7 +13,7 @@ const UNDER_WAY: usize = 2;
 ///
 /// A copy engine stays with a stream for as long as copies wait there, whatever others have been given meanwhile: a stream that is
 /// always ahead with its next copy keeps the bus for itself (H200, driver 580: half a second and more). Whoever submits copies
-/// in turns has never more than two of them before his own.
+/// in turns waits for two of them, and for those who asked before.
 #[derive(Debug, Default)]
 pub struct Bus {
     under_way: FairMutex<VecDeque<Event>>,
@@ -58,7 +58,7 @@ mod tests {
     use crate::{Device, GIB, Settings};
 
     #[test]
-    fn whoever_asks_is_two_copies_away_at_most() {
+    fn whoever_asks_waits_until_one_of_two_is_done() {
         let driver = Arc::new(SimDriver::new(GIB));
         let device = Device::with_driver(driver.clone(), Settings::default()).unwrap();
         let [busy, other] = [(); 2].map(|()| device.stream("uploads").unwrap());

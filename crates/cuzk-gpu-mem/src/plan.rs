@@ -179,13 +179,11 @@ impl StagingPlan {
 /// as free, since it will be.
 ///
 /// The device allows what is free, what the pool has, in use or not, and what plain blocks of ours hold, less the
-/// reserve. What of the pool is in use does not matter, where all of it is ours: whoever waits in the driver to wipe and
-/// free a block, since its stream takes no more work, has said so to the ledger, and not to the pool.
-fn headroom(state: &BudgetState, info: &MemInfo, pool_is_shared: bool, reserve: u64) -> u64 {
-    let strangers = match pool_is_shared {
-        true => info.pool_used.saturating_sub(state.in_pool()),
-        false => 0,
-    };
+/// reserve. Which blocks of ours are in use does not matter: whoever waits in the driver to wipe and free a block, since its
+/// stream takes no more work, has said so to the ledger, and not to the pool. What is in use there beyond all that we hold is
+/// others': of a default pool, or of a driver that several devices share.
+fn headroom(state: &BudgetState, info: &MemInfo, reserve: u64) -> u64 {
+    let strangers = info.pool_used.saturating_sub(state.in_pool_at_most());
     let ours = info.pool_reserved.saturating_sub(strangers) + state.plain;
     let by_device = (info.free + ours).saturating_sub(reserve);
     state.limit.min(by_device).saturating_sub(state.outside)
@@ -256,8 +254,8 @@ impl Admission {
 }
 
 impl Device {
-    /// Bytes that a plan may use now: `free + trimmable - reserve`, within the ledger's limit, less
-    /// what is promised or claimed.
+    /// Bytes that a plan may use now: what the device has beside what others hold and the reserve, within the ledger's
+    /// limit, less what is held outside compute sections, promised or claimed.
     pub fn usable(&self) -> Result<u64> {
         let (room, claimed) = self.room_and_claims()?;
         Ok(room.saturating_sub(claimed))
@@ -276,8 +274,7 @@ impl Device {
         let reserve = self.inner.settings.reserve;
         self.inner.budget.look(|state| {
             let info = self.inner.link.run(|driver| driver.mem_info())?;
-            let room = headroom(state, &info, self.driver().pool_is_shared(), reserve);
-            Ok((room, state.largest_claim))
+            Ok((headroom(state, &info, reserve), state.largest_claim))
         })
     }
 
@@ -314,8 +311,7 @@ impl Device {
                 // Read under the ledger's lock: figures older than the ledger would count bytes
                 // twice that somebody has allocated in between.
                 figures = self.inner.link.run(|driver| driver.mem_info());
-                let is_shared = self.driver().pool_is_shared();
-                let room = headroom(state, figures.as_ref().ok()?, is_shared, reserve);
+                let room = headroom(state, figures.as_ref().ok()?, reserve);
                 if total > room {
                     return None;
                 }
@@ -346,5 +342,74 @@ impl Device {
             }
             self.inner.budget.wait_for_change(LOOK_AGAIN);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a device of 16 units: what is free, what the pool has, and has in use.
+    fn room(ours: BudgetState, [free, pool_reserved, pool_used]: [u64; 3]) -> u64 {
+        let info = MemInfo {
+            total: 16,
+            free,
+            pool_reserved,
+            pool_used,
+        };
+        headroom(&ours, &info, 0)
+    }
+
+    #[test]
+    fn room_is_what_others_and_outside_blocks_leave() {
+        let nothing = BudgetState {
+            limit: u64::MAX,
+            ..BudgetState::default()
+        };
+        let scratch = BudgetState {
+            drawn: 6,
+            ..nothing.clone()
+        };
+        assert_eq!(room(nothing.clone(), [16, 0, 0]), 16);
+        assert_eq!(room(scratch.clone(), [10, 6, 6]), 16);
+        // Retired, and freed or not.
+        let retired = BudgetState {
+            pending: 6,
+            ..scratch.clone()
+        };
+        for used in [0, 6] {
+            assert_eq!(room(retired.clone(), [10, 6, used]), 16);
+        }
+        // Not delivered yet.
+        let under_way = BudgetState {
+            unbacked: 6,
+            ..scratch.clone()
+        };
+        for figures in [[16, 0, 0], [10, 6, 6]] {
+            assert_eq!(room(under_way.clone(), figures), 16);
+        }
+        // Others have 4 in the pool.
+        assert_eq!(room(nothing.clone(), [12, 4, 4]), 12);
+        assert_eq!(room(scratch, [6, 10, 10]), 12);
+        let promised = BudgetState {
+            outside: 2,
+            promised: 2,
+            unbacked: 2,
+            ..nothing.clone()
+        };
+        assert_eq!(room(promised, [12, 4, 4]), 10);
+        // A plain block is in no pool; retired, it is free only when it has been freed.
+        let plain = BudgetState {
+            outside: 3,
+            plain: 3,
+            ..nothing
+        };
+        assert_eq!(room(plain.clone(), [13, 0, 0]), 13);
+        let retired = BudgetState {
+            pending: 3,
+            plain: 0,
+            ..plain
+        };
+        assert_eq!(room(retired, [13, 0, 0]), 10);
     }
 }

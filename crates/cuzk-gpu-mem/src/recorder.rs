@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::stream::{Event, Stream, StreamCore};
 use crate::units::Bytes;
 
-/// The label of spans in which the device overwrites secrets with zeros: no kernel runs in them, and only the end
-/// of a secret block's life makes them.
+/// The label of spans in which the device overwrites secrets with zeros: no kernel runs in them. Only the end of a secret
+/// block's life and [`Stream::wipe`] make them.
 pub const WIPE: &str = "wipe";
 
 /// Which way bytes crossed the bus.

@@ -87,6 +87,20 @@ fn who_waits_to_free_a_block_takes_nothing_from_the_plans_of_others() {
     assert_eq!(device.room().unwrap(), 16 * MIB);
 }
 
+/// Two devices over one driver, as a program may open them: what one holds is no room of the other.
+#[test]
+fn devices_that_share_a_driver_see_each_other() {
+    let driver = card16();
+    let [one, other] = [(); 2].map(|()| open(&driver));
+    let stream = one.stream("main").unwrap();
+    let block = one.alloc::<u64>("key", gib(6), &stream).unwrap();
+    assert_eq!(other.room().unwrap(), 10 * GIB);
+    assert_eq!(one.room().unwrap(), 10 * GIB);
+    drop(block);
+    one.trim(TrimPolicy::Streams).unwrap();
+    assert_eq!(other.room().unwrap(), 16 * GIB);
+}
+
 /// (b) Two workers, each wanting 4 + 8 GiB on 16: the sum never exceeds, both finish.
 #[test]
 fn two_workers_that_want_24_gib_share_16() {

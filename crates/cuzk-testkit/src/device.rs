@@ -54,25 +54,29 @@ pub struct Rig {
     pub stream: Stream,
     /// Whether it is a card, which may be given more to do.
     pub is_card: bool,
+    /// What emulates it, if it is none: says when what is on a stream runs.
+    pub sim: Option<Arc<SimDriver>>,
 }
 
 impl Rig {
-    fn on(device: &Device, is_card: bool) -> Self {
+    fn on(device: &Device, sim: Option<Arc<SimDriver>>) -> Self {
         Self {
             launcher: cuzk_kernels::open(device).expect("a launcher"),
             stream: device.stream("test").expect("a stream"),
-            is_card,
+            is_card: sim.is_none(),
+            sim,
         }
     }
 
     /// On an emulated device of 4 GiB.
     pub fn emulated() -> Self {
-        Self::on(&emulated(4 * GIB), false)
+        let (device, sim) = emulated_at(0, 4 * GIB);
+        Self::on(&device, Some(sim))
     }
 
     /// On the first card. Where there is none, [`no_gpu`] says so.
     pub fn card() -> Option<Self> {
-        Some(Self::on(&card()?, true))
+        Some(Self::on(&card()?, None))
     }
 
     /// The device.

@@ -81,11 +81,16 @@ impl Toolkit {
     /// The architectures it can compile for, as 80 for `compute_80`.
     pub(crate) fn architectures(&self) -> Result<Vec<u32>> {
         let text = repo::output(Command::new(&self.nvcc).arg("--list-gpu-arch"))?;
-        Ok(text
-            .split_whitespace()
-            .filter_map(|word| word.strip_prefix("compute_")?.parse().ok())
-            .collect())
+        Ok(architectures_of(&text))
     }
+}
+
+/// What `nvcc --list-gpu-arch` says.
+pub(crate) fn architectures_of(text: &str) -> Vec<u32> {
+    let words = text.split_whitespace();
+    words
+        .filter_map(|word| word.strip_prefix("compute_")?.parse().ok())
+        .collect()
 }
 
 /// `cuobjdump` of the wheels, with what it needs on its path.

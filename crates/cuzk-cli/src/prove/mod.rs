@@ -83,10 +83,16 @@ pub(crate) fn run(args: &ProveArgs) -> Result<Outcome, Failure> {
     }
     if args.many.sets_engine() {
         let engine = Engine::of(args, &material, &gpus, is_named, &mut device, &mut loader)?;
-        let (proved, gpus, timeline) =
-            batch::one(args, engine, &material, &mut device, &mut loader)?;
-        let mut outcome = written(args, device, gpus, material, proved, loader, begun)?;
-        if let Some(exit) = batch::write_timeline(&args.many, timeline.as_ref()) {
+        let (proved, gpus, timeline) = batch::one(engine, &material, &mut device, &mut loader)?;
+        let written = written(args, device, gpus, material, proved, loader, begun);
+        // Neither takes the other along.
+        let lost = batch::write_timeline(&args.many, timeline.as_ref());
+        let mut outcome = written?;
+        if let Some(path) = &args.many.timeline {
+            let path = lost.is_none().then(|| path.display().to_string());
+            outcome.json["timeline_path"] = path.into();
+        }
+        if let Some(exit) = lost {
             outcome.exit = exit;
         }
         return Ok(outcome);
@@ -257,7 +263,7 @@ mod tests {
             let engine =
                 Engine::of(&args, &material, gpus, true, &mut device, &mut loader).unwrap();
             let (proved, used, _) =
-                batch::one(&args, engine, &material, &mut device, &mut loader).unwrap();
+                batch::one(engine, &material, &mut device, &mut loader).unwrap();
             (proved, used)
         } else {
             let (proved, used) = material.prove_on(gpu, &args, &mut loader).unwrap();

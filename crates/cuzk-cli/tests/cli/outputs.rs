@@ -329,6 +329,7 @@ fn a_timeline_without_room_takes_no_proof_along() {
     let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(result["verified"], true);
     assert!(result["proof"]["pi_a"].is_array(), "{run:#?}");
+    assert_eq!(result["timeline_path"], serde_json::Value::Null);
     scratch.expect_nothing_left();
 }
 

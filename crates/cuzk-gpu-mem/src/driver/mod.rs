@@ -166,11 +166,6 @@ pub unsafe trait Driver: fmt::Debug + Send + Sync {
     /// Reads the device's memory state.
     fn mem_info(&self) -> DriverResult<MemInfo>;
 
-    /// Whether others than the owner of this driver have blocks in its pool.
-    fn pool_is_shared(&self) -> bool {
-        false
-    }
-
     /// Allocates `bytes > 0`. A stream-ordered block may be used on `stream` from now on, on
     /// others after an event.
     ///

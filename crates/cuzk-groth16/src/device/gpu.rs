@@ -33,6 +33,7 @@ pub struct Gpu {
     /// Held while a key is placed: so that what one finds free is not another's as well.
     placing: Mutex<()>,
     multiples: bool,
+    least_wipe_bytes: Option<usize>,
 }
 
 /// Share of the device that the tables of one domain may take: they save a multiplication a butterfly.
@@ -59,6 +60,7 @@ impl Gpu {
             sections: Arc::default(),
             placing: Mutex::default(),
             multiples: false,
+            least_wipe_bytes: None,
         })
     }
 
@@ -70,6 +72,18 @@ impl Gpu {
     pub fn with_multiples(mut self, keep: bool) -> Self {
         self.multiples = keep;
         self
+    }
+
+    /// Scratch of sums is wiped beside their ends from so few bytes on: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn wiping_at_least(mut self, bytes: usize) -> Self {
+        self.least_wipe_bytes = Some(bytes);
+        self
+    }
+
+    pub(super) fn least_wipe_bytes(&self) -> Option<usize> {
+        self.least_wipe_bytes
     }
 
     pub(super) fn keeps_multiples(&self) -> bool {

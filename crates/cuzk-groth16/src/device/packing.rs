@@ -167,6 +167,7 @@ impl DeviceProver<'_, '_> {
             sizes: &self.sizes,
             key: self.key.plan(),
             terms,
+            least_wipe_bytes: self.gpu.least_wipe_bytes(),
         };
         let sums = SumsPlan::new(known, beside, room)?;
         Ok(DevicePacked {

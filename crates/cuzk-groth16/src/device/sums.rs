@@ -64,6 +64,8 @@ pub(super) struct Known<'a> {
     /// Where they lie.
     pub(super) key: &'a KeyPlan,
     pub(super) terms: WitnessTerms,
+    /// Another number than the usual one, for tests.
+    pub(super) least_wipe_bytes: Option<usize>,
 }
 
 impl SumsPlan {
@@ -205,7 +207,10 @@ impl Known<'_> {
             }
             (Placement::Device, None) => MsmPlan::resident_beside(streams, info, points, 1, limit)?,
         };
-        Ok(plan.wiping())
+        Ok(match self.least_wipe_bytes {
+            None => plan.wiping(),
+            Some(bytes) => plan.wiping_at_least(bytes),
+        })
     }
 }
 

@@ -4,19 +4,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuzk_gpu_mem::driver::Code;
-use cuzk_gpu_mem::{Error as Memory, GIB, TrimPolicy};
+use cuzk_gpu_mem::{Error as Memory, GIB, Recorder, TrimPolicy, WIPE};
 use cuzk_groth16::device::{DeviceProver, Error as DeviceError, Gpu, KeyCache, Part, Residency};
 use cuzk_groth16::synth::{Instance, KeyFamily, Shape, proving_key};
 use cuzk_groth16::{Circuit, Error, ProveOptions, Prover, StopCheck, Verifier};
 use cuzk_testkit::device;
 
 use crate::fixed;
+use crate::proofs::compare;
 
 on_both!(
     keys_beside_the_device_prove_as_on_it,
     keys_share_a_budget,
     two_threads_prove_where_there_is_room_for_one,
+    scratch_that_is_wiped_early_spoils_no_proof,
 );
+
+/// Beside the end of the H sum, where small sums have usually too little to wipe.
+fn scratch_that_is_wiped_early_spoils_no_proof(gpu: &Gpu, is_card: bool) {
+    let gpu = Gpu::new(gpu.device()).unwrap().wiping_at_least(1);
+    let log_n = if is_card { 14 } else { 4 };
+    let Instance { r1cs, witness } = Instance::new(Shape::Dense, log_n, 1).unwrap();
+    let key = proving_key(&r1cs, KeyFamily::Bellman, 1).unwrap();
+    let circuit = Circuit::R1cs(&r1cs);
+    compare(&gpu, &key, circuit.clone(), &witness, "wiped early");
+    let prover = DeviceProver::new(&gpu, &key, circuit).unwrap();
+    let recorder = Recorder::new(gpu.upload()).unwrap();
+    let proved = prover.prove_recorded(&witness, &fixed(), Some(&recorder));
+    assert!(proved.unwrap().verified);
+    let spans = recorder.timeline().unwrap().spans;
+    let wiped: Vec<&str> = spans
+        .iter()
+        .filter(|span| span.label == WIPE)
+        .map(|span| span.stream)
+        .collect();
+    assert!(wiped.contains(&"add"), "{wiped:?}");
+    assert!(wiped.contains(&"compute"), "the rest: {wiped:?}");
+}
 
 /// Bytes that blocks hold, when what is done with has been given back.
 fn held(gpu: &Gpu) -> u64 {

@@ -14,7 +14,7 @@ use super::run::check;
 const SPARSE_FIRST_BYTES: u64 = 64 << 20;
 /// Bytes of a batch of sparse sums at most: they wait for the bus, so what matters is what is left to do behind the last.
 const SPARSE_BYTES: std::ops::RangeInclusive<u64> = 16 << 20..=512 << 20;
-/// Launches of a sum that may wait on a stream: half of what one takes.
+/// Launches of a sum that may wait on a stream, where one step is not more: half of what one takes.
 const LAUNCHES_AHEAD: usize = 512;
 /// The share of the scratch that two batches of sparse sums take. Each batch is some seventy launches, however small it is, so
 /// fewer are better: H200, 2^27 rows in 16 GiB, 1151 ms a proof with a third, 1169 with a quarter.

@@ -45,7 +45,8 @@ impl<F: DeviceCurve> Pending<F> {
         self.wiped_from
     }
 
-    /// Where the stream is done with the sums: inputs and scratch are free behind it.
+    /// Where the stream is done with the sums: inputs and scratch are free behind it. Scratch that is wiped meanwhile
+    /// ([`MsmPlan::wiping`](super::MsmPlan::wiping)) is so when its loan is given back.
     pub fn event(&self) -> &Event {
         self.transfer.event()
     }

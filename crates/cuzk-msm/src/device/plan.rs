@@ -232,22 +232,24 @@ impl<F: DeviceCurve> MsmPlan<F> {
         check("bases", self.points, bases.len())?;
         self.check_scalars(scalars)?;
         let streams = self.streams();
-        let all = self.streams_beside(stream);
-        let bases = bases.lend(&all)?;
-        let scalars = lend_scalars(scalars, &all)?;
-        let vectors = vectors_of(&scalars, 0..self.bases);
-        let arrays = Arrays::carve(&self.layout, &mut Carve::new(scratch.reborrow()))?;
-        let queue = Queue { launcher, stream };
-        let bases = bases.view();
-        let pending = run(
-            &self.layout,
-            queue,
-            streams,
-            bases,
-            &vectors,
-            arrays,
-            result,
-        )?;
+        // Bases and scalars are given back before anything is wiped: their home streams wait for what is on the others then.
+        let pending = {
+            let all = self.streams_beside(stream);
+            let bases = bases.lend(&all)?;
+            let scalars = lend_scalars(scalars, &all)?;
+            let vectors = vectors_of(&scalars, 0..self.bases);
+            let arrays = Arrays::carve(&self.layout, &mut Carve::new(scratch.reborrow()))?;
+            let (queue, bases) = (Queue { launcher, stream }, bases.view());
+            run(
+                &self.layout,
+                queue,
+                streams,
+                bases,
+                &vectors,
+                arrays,
+                result,
+            )?
+        };
         let kept = self.layout.bytes_beside_reductions();
         match (streams, self.wipes) {
             (Some(streams), Some(least)) if scratch.len() >= kept + least => {
@@ -306,11 +308,48 @@ pub(super) fn check_size(bases: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slab::Reduction;
     use super::*;
     use crate::device::accumulate::PipelineShape;
     use cuzk_field::Fp;
     use cuzk_gpu_mem::driver::SimDriver;
     use cuzk_gpu_mem::{Device, Settings};
+
+    /// Few windows have so many buckets that their reduction works in the pipeline's memory: that part is not wiped beside it.
+    #[test]
+    fn what_reductions_use_is_not_wiped_beside_them() {
+        let device = Device::with_driver(Arc::new(SimDriver::new(1 << 30)), Settings::default());
+        let device = device.unwrap();
+        let streams = Arc::new(Streams::new(&device).unwrap());
+        let info = DeviceInfo {
+            multiprocessors: 132,
+            ..device.info().clone()
+        };
+        for (windows, in_pipeline) in [(12, true), (13, true), (20, false)] {
+            let plan = MsmPlan::<Fp>::resident_tuned(
+                Some(&streams),
+                &info,
+                [1 << 18, 1],
+                windows,
+                1 << 26,
+                u64::MAX,
+            );
+            let layout = plan.unwrap().layout;
+            let before = layout.scratch_bytes() - Carve::bytes_of::<u8>(layout.pipeline_bytes());
+            let of_reductions = layout.reductions.iter().map(Reduction::scratch_bytes);
+            let largest = of_reductions.max().unwrap();
+            assert_eq!(
+                largest > layout.work_bytes,
+                in_pipeline,
+                "{windows} windows"
+            );
+            let kept = layout.bytes_beside_reductions();
+            match in_pipeline {
+                true => assert!(kept >= before + largest && kept < layout.scratch_bytes()),
+                false => assert_eq!(kept, before),
+            }
+        }
+    }
 
     /// Scratch is wiped after each sum, so what is not used costs time.
     #[test]

@@ -6,6 +6,7 @@ mod accumulate;
 mod dense;
 mod fixed_base;
 mod multiples;
+mod order;
 mod reduce;
 mod sparse;
 mod values;

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use cuzk_field::{Affine, Fp, Fp2, Scalar};
-use cuzk_gpu_mem::{Bus, DeviceBuf};
+use cuzk_gpu_mem::{Bus, DeviceBuf, Stream};
 use cuzk_msm::device::{
-    BaseSet, Batches, DeviceCurve, Error, HostBases, Members, PackTarget, PackedWitness, Patient,
-    Scalars, SparsePlan, StreamedSparsePlan, Streams, TermCounts, bitmap, count_scratch_bytes,
-    count_terms, count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
+    BaseSet, Batches, DeviceCurve, Error, HostBases, Members, Pace, PackTarget, PackedWitness,
+    Patient, Scalars, SparsePlan, StreamedSparsePlan, Streams, TermCounts, bitmap,
+    count_scratch_bytes, count_terms, count_terms_in, count_terms_in_scratch_bytes, pack, tiles,
 };
 use cuzk_msm::{
     HostBaseSet, HostMembers, HostScalars, HostSparsePlan, HostWitness, count_terms_on_host, msm,
 };
 
+use crate::order::{UploadsFirst, lazily};
 use crate::rig::Rig;
 use crate::values::{hostile_scalars, multiples, scalars};
 
@@ -23,6 +24,7 @@ cuzk_testkit::on_both!(
     many_ones,
     little_scratch,
     streamed,
+    streamed_as_early_as_can_be,
     streamed_several_witnesses,
     streamed_g2,
 );
@@ -311,6 +313,19 @@ fn run_streamed<F: DeviceCurve>(
     witnesses: &[Witness],
     limit: u64,
 ) -> cuzk_msm::device::Result<Vec<Affine<F>>> {
+    let uploads = rig.device().stream("uploads").unwrap();
+    run_at_pace(rig, sets, batches, witnesses, limit, &uploads, &Patient)
+}
+
+fn run_at_pace<F: DeviceCurve>(
+    rig: &Rig,
+    sets: &Sets<F>,
+    batches: &Batches,
+    witnesses: &[Witness],
+    limit: u64,
+    uploads: &Stream,
+    pace: &dyn Pace,
+) -> cuzk_msm::device::Result<Vec<Affine<F>>> {
     let (launcher, stream, host) = (&*rig.launcher, &rig.stream, rig.device().host());
     let views = sets.views();
     let packed: Vec<PackedWitness<'_>> = witnesses.iter().map(Witness::view).collect();
@@ -330,7 +345,6 @@ fn run_streamed<F: DeviceCurve>(
     let result = host.pinned("sums", plan.result_len()).unwrap();
     let pinned = host.pinned_from("bases", &sets.bases).unwrap();
     let (front, back) = pinned.split_at(sets.bases.len() / 3);
-    let uploads = rig.device().stream("uploads").unwrap();
     let found = uploads.scope(|scope| {
         plan.run(
             launcher,
@@ -338,7 +352,7 @@ fn run_streamed<F: DeviceCurve>(
             HostBases {
                 pieces: &[front, back],
                 uploads: scope,
-                pace: &Patient,
+                pace,
                 bus: &Bus::new(),
             },
             &packed,
@@ -364,6 +378,21 @@ fn check_streamed<F: DeviceCurve>(
     let found = run_streamed(rig, sets, &batches, &witnesses, u64::MAX).unwrap();
     let expected: Vec<Affine<F>> = vectors.iter().flat_map(|v| sets.expected(v)).collect();
     assert_eq!(found, expected, "{what}, {} batches", batches.len());
+}
+
+/// Copies come before all else that may run: none overwrites a batch that is still to be computed with.
+fn streamed_as_early_as_can_be(rig: &Rig) {
+    let n = 60;
+    let sets = Sets::<Fp>::new(rig, n, &[&|i| i % 3 != 1, &|i| i > 20]);
+    let values = mostly_bits(n);
+    let witness = [Witness::pack(rig, &values)];
+    let uploads = rig.device().stream("uploads").unwrap();
+    let sizes = sets.bases.len() / 6;
+    let batches = Batches::new(sets.bases.len(), sizes, sizes);
+    let _lazy = lazily(rig);
+    let pace = UploadsFirst(&uploads);
+    let found = run_at_pace(rig, &sets, &batches, &witness, u64::MAX, &uploads, &pace);
+    assert_eq!(found.unwrap(), sets.expected(&values));
 }
 
 /// Batches that end within sets and within words of a witness, and beyond all sets; every kind of witness.

@@ -231,7 +231,6 @@ pub(super) fn run(
 
 /// One proof through the engine: for its timeline, or as it is set up.
 pub(super) fn one(
-    args: &ProveArgs,
     engine: Engine<'_>,
     material: &Material,
     device: &mut DeviceUsed,

@@ -79,10 +79,6 @@ unsafe impl Driver for CudaDriver {
         }
     }
 
-    fn pool_is_shared(&self) -> bool {
-        !self.owns_pool
-    }
-
     unsafe fn alloc(
         &self,
         kind: AllocKind,

@@ -133,11 +133,6 @@ impl Engine {
     }
 
     /// Queues `op`; returns its sequence number. The op is made from that number.
-    /// Operations of a stream that have not begun.
-    pub(super) fn queued(&self, id: u64) -> usize {
-        self.streams.get(&id).map_or(0, |stream| stream.queue.len())
-    }
-
     pub(super) fn submit(&mut self, id: u64, op: impl FnOnce(u64) -> Op) -> u64 {
         let Some(stream) = self.streams.get_mut(&id) else {
             return 0;
@@ -146,6 +141,11 @@ impl Engine {
         let seq = stream.submitted;
         stream.queue.push_back(op(seq));
         seq
+    }
+
+    /// Operations of a stream that have not begun.
+    pub(super) fn queued(&self, id: u64) -> usize {
+        self.streams.get(&id).map_or(0, |stream| stream.queue.len())
     }
 
     pub(super) fn record(&mut self, id: u64, stream: u64) {

@@ -191,8 +191,8 @@ impl SimDriver {
         self.state.lock().info_latency = latency;
     }
 
-    /// Copies, fills and work that may wait on a stream, at least 1: whoever gives it more waits in the driver, as on a card,
-    /// where it is about a thousand.
+    /// Operations that may wait on a stream, at least 1: a copy, a fill or work beyond that waits in the driver, as on a card,
+    /// where they are about a thousand.
     pub fn set_queue_limit(&self, operations: usize) {
         self.state.lock().queue_limit = operations.max(1);
     }

@@ -152,6 +152,7 @@ fn streamed_sums_have_a_turn_beside_all_else() {
             sizes: &sizes,
             key: &key,
             terms,
+            least_wipe_bytes: None,
         };
         let quotient = arrays * array;
         let beside = Beside { array, quotient };

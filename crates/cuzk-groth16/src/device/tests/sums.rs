@@ -35,6 +35,7 @@ fn streamed_sums_run_beside_what_there_is_room_for() {
                 ones: variables / 2,
                 full: variables / 125,
             },
+            least_wipe_bytes: None,
         };
         let array = 32 << 27;
         let beside = Beside {
