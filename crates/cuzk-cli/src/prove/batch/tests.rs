@@ -75,7 +75,7 @@ impl Rig {
         let (gpus, device) = (&self.gpus, &mut self.device);
         let engine = Engine::of(args, material, gpus, is_named, device, loader)?;
         then(&self.driver);
-        let proved = one(args, engine, material, &mut self.device, loader);
+        let proved = one(engine, material, &mut self.device, loader);
         self.driver.heal();
         // What could not be given back is told once, to who looks next.
         let _ = self.gpus[0].device().check();
