@@ -6,7 +6,8 @@
 //! | `sparse` | [`SparsePlan`]: sums over witnesses that are mostly zeros and ones |
 //! | `multiples` | [`Multiples`] of resident bases: memory for time |
 //! | `term_lists` | what of a witness goes into which sum: counts and lists |
-//! | `batches` | bases that come from the host while others are computed with |
+//! | `batches` | how bases that come from the host are cut |
+//! | `uploads` | [`HostBases`]: they come while others are computed with, at a [`Pace`], in turns on the bus |
 //! | `streamed`, `streamed_sparse` | sums over such bases: of [`MsmPlan`], and [`StreamedSparsePlan`] |
 //! | `layout`, `slab`, `tuning` | how a sum is cut, and the memory that takes |
 //! | `run`, `pending` | slab after slab; windows added up on the host |
@@ -34,9 +35,10 @@ mod streamed;
 mod streamed_sparse;
 mod term_lists;
 mod tuning;
+mod uploads;
 
 pub use accumulate::Streams;
-pub use batches::{Batches, HostBases, Pace, Patient};
+pub use batches::Batches;
 pub use cuzk_kernels::DeviceCurve;
 pub use cuzk_kernels::bucket_sort::Scalars;
 pub use cuzk_kernels::sparse_terms::{BaseSet, Members, PackTarget, bitmap, pack, tiles};
@@ -51,3 +53,4 @@ pub use term_lists::{
     PendingCounts, TermCounts, count_scratch_bytes, count_terms, count_terms_in,
     count_terms_in_scratch_bytes,
 };
+pub use uploads::{HostBases, Pace, Patient};

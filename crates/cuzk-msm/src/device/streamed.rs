@@ -9,13 +9,14 @@ use cuzk_kernels::bucket_sort::Scalars;
 
 use super::DeviceCurve;
 use super::accumulate::{Existing, Pipeline, Streams};
-use super::batches::{Ahead, Batch, Batches, HostBases, Next, Uploads};
+use super::batches::Batches;
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Terms};
 use super::pending::Pending;
 use super::plan::{MsmPlan, Streamed, check_size, lend_scalars, order, vectors_of};
 use super::run::{Arrays, Queue, check, finish};
 use super::tuning;
+use super::uploads::{Ahead, Batch, HostBases, Next, Uploads};
 
 /// Bytes of the first batch at least: 200 MB are on the device in 4 ms, in which nothing is computed.
 const FIRST_BATCH_BYTES: usize = 200 << 20;

@@ -10,7 +10,7 @@ use cuzk_kernels::sparse_terms::BaseSet;
 use cuzk_kernels::witness::{PackedWitness, WORD};
 
 use super::DeviceCurve;
-use super::batches::{Ahead, Batch, Batches, HostBases, Next, Uploads};
+use super::batches::Batches;
 use super::error::{Error, Result};
 use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
@@ -19,6 +19,7 @@ use super::run::{Arrays, Queue, check, finish};
 use super::streamed::{SLAB_LAUNCHES, existing_of};
 use super::term_lists::{Lists, TermCounts, base_range};
 use super::tuning;
+use super::uploads::{Ahead, Batch, HostBases, Next, Uploads};
 
 /// The share of the scratch that the kept sums of buckets take at most: the bus is waited for, so narrower windows cost
 /// less than smaller batches.
