@@ -18,6 +18,7 @@ on_both!(
     keys_share_a_budget,
     two_threads_prove_where_there_is_room_for_one,
     scratch_that_is_wiped_early_spoils_no_proof,
+    a_proof_over_a_streamed_key_stops_wherever_it_is_told,
 );
 
 /// Beside the end of the H sum, where small sums have usually too little to wipe.
@@ -40,6 +41,33 @@ fn scratch_that_is_wiped_early_spoils_no_proof(gpu: &Gpu, is_card: bool) {
         .collect();
     assert!(wiped.contains(&"add"), "{wiped:?}");
     assert!(wiped.contains(&"compute"), "the rest: {wiped:?}");
+}
+
+/// Sums over points in host memory ask as they go: whichever question is answered with no, all memory is back.
+fn a_proof_over_a_streamed_key_stops_wherever_it_is_told(gpu: &Gpu, is_card: bool) {
+    let log_n = if is_card { 12 } else { 3 };
+    let Instance { r1cs, witness } = Instance::new(Shape::Porep, log_n, 3).unwrap();
+    let key = proving_key(&r1cs, KeyFamily::Bellman, 1).unwrap();
+    let prover = DeviceProver::with_parts(gpu, &key, Circuit::R1cs(&r1cs), &[]).unwrap();
+    prover.prove(&witness, &fixed()).unwrap();
+    // The key's points are in pinned memory.
+    let all_held = || (held(gpu), gpu.device().host().pinned_use().in_use);
+    let before = all_held();
+    let mut stopped = 0;
+    loop {
+        let (asked, no) = (AtomicUsize::new(0), stopped);
+        let stop = StopCheck::new(move || asked.fetch_add(1, Ordering::Relaxed) == no);
+        let outcome = prover.prove(&witness, &fixed().with_stop_check(stop));
+        assert_eq!(all_held(), before, "question {stopped}");
+        match outcome {
+            Err(DeviceError::Proof(Error::Stopped)) => stopped += 1,
+            proved => {
+                assert!(proved.unwrap().verified);
+                break;
+            }
+        }
+    }
+    assert!(stopped > 8, "asked {stopped} times");
 }
 
 /// Bytes that blocks hold, when what is done with has been given back.
