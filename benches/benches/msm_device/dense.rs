@@ -128,7 +128,6 @@ pub(crate) fn every_size(
     let mut sizes: Vec<usize> = (0..=log_most)
         .flat_map(|k| [(1 << k) - 1, 1 << k, (1 << k) + 1])
         .collect();
-    sizes.dedup();
     sizes.sort_unstable();
     sizes.dedup();
     let mut times: Vec<(usize, f64)> = Vec::new();

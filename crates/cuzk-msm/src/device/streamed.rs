@@ -32,9 +32,6 @@ const LEAST_ROOMY_BYTES: usize = 768 << 20;
 /// Bytes of a batch at least, as far as the choice goes.
 const LEAST_BATCH_BYTES: usize = 1 << 20;
 
-/// Launches of a slab, roughly: of its sort, and of eight rounds of its pair trees.
-pub(super) const SLAB_LAUNCHES: usize = 64;
-
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
@@ -225,7 +222,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
             )),
             _ => None,
         };
-        let mut ahead_of_device = Ahead::new(bases.pace, SLAB_LAUNCHES);
+        let mut ahead_of_device = Ahead::new(bases.pace);
         for (index, (range, layout)) in batches.ranges().iter().zip(layouts).enumerate() {
             let vectors = vectors_of(&scalars, range.clone());
             let existing = existing_of(index);
@@ -241,7 +238,7 @@ impl<F: DeviceCurve> MsmPlan<F> {
                     }
                     None => slab.accumulate(queue, bases, &vectors, existing, &mut arrays)?,
                 }
-                ahead_of_device.step(first)?;
+                ahead_of_device.slab(first)?;
                 next = next.map_or(Ok(None), Next::send_if_free)?;
             }
             next.map_or(Ok(()), Next::send)?;

@@ -16,10 +16,10 @@ use super::layout::{Keep, Layout, Order, Terms};
 use super::pending::Pending;
 use super::plan::check_size;
 use super::run::{Arrays, Queue, check, finish};
-use super::streamed::{SLAB_LAUNCHES, existing_of};
+use super::streamed::existing_of;
 use super::term_lists::{Lists, TermCounts, base_range};
 use super::tuning;
-use super::uploads::{Ahead, Batch, HostBases, Next, Uploads};
+use super::uploads::{Batch, HostBases, Next, Uploads};
 
 /// The share of the scratch that the kept sums of buckets take at most: the bus is waited for, so narrower windows cost
 /// less than smaller batches.
@@ -168,9 +168,6 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
         let queue = Queue { launcher, stream };
         let ranges = self.batches.ranges().iter().map(base_range);
         let batches = ranges.zip(&self.counts).zip(&self.layouts);
-        let lists_of = |layout: &Layout<F>| layout.plans().count();
-        let launches = self.layouts.iter().map(lists_of).max().unwrap_or(0) * SLAB_LAUNCHES;
-        let mut ahead = Ahead::new(bases.pace, launches);
         for (index, ((range, counts), layout)) in batches.enumerate() {
             lists.make(queue, &range, witnesses, sets, counts, &mut arrays)?;
             let vectors = lists.vectors(counts);
@@ -178,7 +175,7 @@ impl<F: DeviceCurve> StreamedSparsePlan<F> {
             for slab in &layout.slabs {
                 slab.accumulate(queue, bases, &vectors, existing_of(index), &mut arrays)?;
             }
-            ahead.step(stream)?;
+            // The host is one batch ahead of the device when this one is off.
             next.map_or(Ok(()), Next::send)?;
         }
         finish(&self.layout, queue, &mut arrays, result)

@@ -11,8 +11,9 @@ use super::batches::Batches;
 use super::error::Result;
 use super::run::check;
 
-/// Launches of a sum that may wait on a stream, where one step is not more: half of what one takes.
-const LAUNCHES_AHEAD: usize = 512;
+/// Slabs that may wait on a stream, some sixty launches each, for their sorts and eight rounds of their pair trees: half of what
+/// a stream takes.
+const SLABS_AHEAD: usize = 8;
 
 /// Bases that stay in host memory, and how they come to the device.
 #[derive(Clone, Copy)]
@@ -56,30 +57,27 @@ impl Pace for Patient {
     }
 }
 
-/// The steps that have been put on streams and may not have begun.
+/// The slabs of a sum that have been put on a stream and may not have begun.
 pub(super) struct Ahead<'a> {
     pace: &'a dyn Pace,
-    steps: VecDeque<Event>,
-    most: usize,
+    slabs: VecDeque<Event>,
 }
 
 impl<'a> Ahead<'a> {
-    /// Steps of so many launches each.
-    pub(super) fn new(pace: &'a dyn Pace, launches: usize) -> Self {
+    pub(super) fn new(pace: &'a dyn Pace) -> Self {
         Self {
             pace,
-            steps: VecDeque::new(),
-            most: (LAUNCHES_AHEAD / launches.max(1)).max(1),
+            slabs: VecDeque::new(),
         }
     }
 
     /// One more is on the stream; waits until few enough of them are left.
-    pub(super) fn step(&mut self, stream: &Stream) -> Result<()> {
-        self.steps.push_back(stream.record()?);
-        if self.steps.len() > self.most
-            && let Some(step) = self.steps.pop_front()
+    pub(super) fn slab(&mut self, stream: &Stream) -> Result<()> {
+        self.slabs.push_back(stream.record()?);
+        if self.slabs.len() > SLABS_AHEAD
+            && let Some(slab) = self.slabs.pop_front()
         {
-            self.pace.reach(&step)?;
+            self.pace.reach(&slab)?;
         }
         Ok(())
     }
